@@ -545,7 +545,7 @@ MUTATIONS = {
     ),
     "a publication that failed is taken for none": (
         "engine/decide/flight.py",
-        "            unsure = flight.stage is Stage.PUBLISH\n",
+        "            unsure = flight.stage is Stage.PUBLISH and not unseen\n",
         "            unsure = False\n",
     ),
     "an empty partition reflects what it did when it became empty": (

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from support import database
 
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.error import ChangesUnknown, RefreshCancelled, RefreshFailed, TakenOver, ViewGone
+from headwater.model.error import ChangesUnknown, FilesReplaced, RefreshCancelled, TakenOver, ViewGone
 from headwater.model.event import Started
 from headwater.model.format import Format
 from headwater.model.partition import WHOLE, Region, Slice
@@ -687,7 +687,7 @@ def test_a_file_with_keys_that_another_program_removed_is_not_replaced(
     launch, written = view.rekey(2, first.snapshot, 2, "VALUES (2, 'b'), (2, 'b') AS t(x, p)")
     spark.sql(statement.format(view=view.definition.view))
     there = view.bag
-    with pytest.raises(RefreshFailed, match="it is tried again"):
+    with pytest.raises(FilesReplaced, match="it is tried again"):
         tables.publish(launch, written)
     assert view.bag == there
 

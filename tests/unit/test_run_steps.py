@@ -10,6 +10,7 @@ from headwater.model.command import Compute, Publish, Replaced, Shown, Stopped, 
 from headwater.model.error import (
     DefinitionError,
     DriverGone,
+    FilesReplaced,
     HeadwaterError,
     RefreshCancelled,
     RefreshEnded,
@@ -54,6 +55,17 @@ def test_a_step_that_failed_says_where_to_look(error: RefreshEnded, cancelled: b
 
     answer = performed(Compute(LAUNCH, {}), SimpleNamespace(compute=compute), looks, STORE, CLOCK)
     assert answer == Stopped(7, error.reason, cancelled) and looks.at == looked
+
+
+def test_a_publication_that_was_refused_before_its_commit_is_seen_by_nobody():
+    error = FilesReplaced("its table got other files meanwhile", "v")
+
+    def publish(launch, written):
+        raise error
+
+    answer = performed(Publish(LAUNCH, Written((), ())), SimpleNamespace(publish=publish), Looked(), STORE, CLOCK)
+    assert answer == Stopped(7, error.reason, cancelled=True, unseen=True)
+    assert error.reason.code is Code.RUN_TABLE_CHANGED
 
 
 def test_the_error_of_a_view_is_recorded_without_its_name():

@@ -11,7 +11,7 @@ from test_appended import came, copied, why
 from headwater.engine.methods.bags import by_rows
 from headwater.engine.methods.basis import NO_CHANGE, inputs, only_changed
 from headwater.engine.record.transition import transition
-from headwater.model.error import RefreshFailed
+from headwater.model.error import FilesReplaced, RefreshFailed
 from headwater.model.event import Declared, EngineLost, Event, Failed, Made, Published, Renamed, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
@@ -106,6 +106,23 @@ def test_a_publication_that_fails_after_its_commit_is_in_doubt():
     assert event.unsure and not made.state.views["v"].unsure, "the next run made all rows"
     runs = [each for each in made.journal if isinstance(each, Started)]
     assert isinstance(runs[-2].work, ByRows) and not isinstance(runs[-1].work, ByRows)
+
+
+def test_a_refresh_that_a_compaction_overtook_is_tried_again_in_the_same_way():
+    made = copied()
+    came(made, A1)
+    publish = made.world.publish
+
+    def overtaken(launch, written):
+        made.world.publish = publish
+        raise FilesReplaced("its table got other files meanwhile; it is tried again", "v")
+
+    made.world.publish = overtaken
+    made.drain()
+    [event] = [each for each in made.journal if isinstance(each, Failed)]
+    assert event.cancelled and not event.unsure, "no reader saw it, and it is no failure of the view"
+    runs = [each for each in made.journal if isinstance(each, Started)]
+    assert isinstance(runs[-2].work, ByRows) and isinstance(runs[-1].work, ByRows)
 
 
 def test_a_partition_that_stays_empty_reflects_what_the_run_read():

@@ -242,12 +242,13 @@ class Shown:
 
 @frozen
 class Stopped:
-    """A step of a run failed, or was ``cancelled``."""
+    """A step of a run failed, or was ``cancelled``. ``unseen``: no commit was made, so nobody sees its rows."""
 
     version: Version
     error: Reason
     cancelled: bool = False
     seconds: float = 0.0
+    unseen: bool = False
 
 
 @frozen

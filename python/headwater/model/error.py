@@ -95,10 +95,21 @@ class RefreshCancelled(RefreshEnded):
     usually = Code.RUN_CANCELLED
 
 
+class FilesReplaced(RefreshCancelled):
+    """Other files took the place of those that a refresh was to replace, before its commit: a compaction or another
+    program was first. Nobody sees the rows of the refresh, and it is tried again."""
+
+    usually = Code.RUN_TABLE_CHANGED
+
+
 class ViewGone(RefreshCancelled):
     """The table of a view was dropped, or has another name, or another table has its name. No run makes it again."""
 
     usually = Code.RUN_VIEW_GONE
+
+
+class CompactionFailed(ViewError):
+    """Small files of a view were not put together. Its table is as it was."""
 
 
 class PlanError(HeadwaterError):

@@ -12,6 +12,7 @@ from headwater.model import command as commands
 from headwater.model.error import (
     ChangesUnknown,
     DriverGone,
+    FilesReplaced,
     HeadwaterError,
     PlanError,
     RefreshCancelled,
@@ -71,7 +72,8 @@ def performed(step: Step, warehouse: Warehouse, looks: RunObserver, store: SqlSt
         tables = (view,) if isinstance(error, ViewGone) else error.look_at
         if tables:  # before it is answered, so that the next run, if there is one, knows
             guarded(lambda: looks.look_again(tables), f"the next check looks at {', '.join(tables)}")
-        return commands.Stopped(version, error.reason, isinstance(error, RefreshCancelled), seconds())
+        cancelled, unseen = isinstance(error, RefreshCancelled), isinstance(error, FilesReplaced)
+        return commands.Stopped(version, error.reason, cancelled, seconds(), unseen)
     except DriverGone as error:
         log.warning("%s was not published: %s", view, error)
         return commands.Gone(version)

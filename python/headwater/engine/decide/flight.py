@@ -70,7 +70,7 @@ class Flight:
         busy: its next step is being carried out.
         told: it is on record that other runs can read it; it takes no track any more.
         seconds: what its steps took so far.
-        unsure: its publication failed, so readers may see it all the same.
+        unsure: its publication failed after it may have made its commit, so readers may see it all the same.
         error: why a step of it came to nothing; ``None`` as long as none did.
         unfollowed: why it cannot follow changes; ``None`` as long as it can.
         refused: some computed column of its readers cannot be evaluated.
@@ -233,8 +233,8 @@ def _advanced(flight: Flight, answer: RunAnswer) -> Flight:
             return evolve(flight, stage=Stage.PUBLISH, written=written)
         case Shown(replaced=replaced, at=at):
             return evolve(flight, stage=Stage.RECORD, replaced=replaced, shown_at=at)
-        case Stopped(error=error, cancelled=cancelled):
-            unsure = flight.stage is Stage.PUBLISH
+        case Stopped(error=error, cancelled=cancelled, unseen=unseen):
+            unsure = flight.stage is Stage.PUBLISH and not unseen
             return evolve(flight, stage=Stage.FAIL, error=error, cancelled=cancelled, unsure=unsure)
 
 

@@ -8,7 +8,7 @@ from attrs import evolve
 from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced
-from headwater.model.error import RefreshFailed, ViewGone
+from headwater.model.error import FilesReplaced, RefreshFailed, ViewGone
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Seen, TableQuestion
@@ -66,8 +66,9 @@ def replaced(session: SparkSession, shim: Shim, definition: Definition, done: Re
     return evolve(done, reshaped=True, locations=[*done.locations, *left])
 
 
-OTHER_FILES = "its table got other files meanwhile; it is tried again"
-"""Why a run that replaces some files of a table fails."""
+def other_files(view: str) -> FilesReplaced:
+    """A run replaces files of a view's table, and one of them is not there any more with all its rows."""
+    return FilesReplaced("its table got other files meanwhile; it is tried again", view)
 
 
 def refuse_part(run: Run, partly: bool) -> None:

@@ -26,9 +26,9 @@ from headwater.spark.tables.delta.looks import DeltaLooks
 from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.stage import Files
 from headwater.spark.tables.view_tables import (
-    OTHER_FILES,
     filled,
     gone,
+    other_files,
     refuse_part,
     replace,
     replaced,
@@ -175,12 +175,12 @@ class Publications:
         """The actions ``add`` of the files whose place those of a run take.
 
         Raises:
-            RefreshFailed: another program removed one that the run has read.
+            FilesReplaced: another commit removed one that the run has read, as a compaction does.
         """
         if files.instead is not None:
             there = log.named(files.instead)
             if there is None:
-                raise RefreshFailed(OTHER_FILES, launch.run.view, Code.RUN_TABLE_CHANGED)
+                raise other_files(launch.run.view)
             return there
         if WHOLE in launch.run.slices:
             return draft.everything(session._jsparkSession)

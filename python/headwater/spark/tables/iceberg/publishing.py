@@ -27,7 +27,7 @@ from headwater.spark.tables.iceberg.data_files import DataFiles, chosen
 from headwater.spark.tables.iceberg.regions import region
 from headwater.spark.tables.iceberg.shape import Shapes, columns
 from headwater.spark.tables.key_files import KeyFiles
-from headwater.spark.tables.view_tables import OTHER_FILES
+from headwater.spark.tables.view_tables import other_files
 
 OWNER = catalog.OWNER
 SOURCES = "headwater.sources"
@@ -161,12 +161,12 @@ class Publishing:
         say so.
 
         Raises:
-            RefreshFailed: another program removed a file, or rows of it.
+            FilesReplaced: another commit removed a file, as a compaction does, or rows of it.
         """
         now = transaction.table().currentSnapshot()
         there: DataFiles | None = instead
         if now is None or now.snapshotId() != instead.snapshot:
             there = None if now is None else chosen(self._calls, table, now.snapshotId(), instead.names)
         if there is None:
-            raise RefreshFailed(OTHER_FILES, launch.run.view, Code.RUN_TABLE_CHANGED)
+            raise other_files(launch.run.view)
         return there.tasks
