@@ -15,22 +15,25 @@ from headwater.model.error import HeadwaterError
 from headwater.model.partition import Version
 from headwater.model.state import State, Status
 from headwater.model.view import Definition
+from headwater.ports import RunObserver
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.tables.compaction import PRESSING, due
+from headwater.spark.tables.compaction import PRESSING, UNREAD, due
 from headwater.spark.tables.registry import Formats
 
 
 class Compactor:
     """Looks at views that were published since the last look, and puts small files together where it pays."""
 
-    def __init__(self, recorder: Recorder, loop: Loop, formats: Formats, shim: Shim) -> None:
-        self._recorder, self._loop, self._formats, self._shim = recorder, loop, formats, shim
+    def __init__(self, recorder: Recorder, loop: Loop, formats: Formats, looks: RunObserver, shim: Shim) -> None:
+        self._recorder, self._loop, self._formats = recorder, loop, formats
+        self._looks, self._shim = looks, shim
         self._looked: dict[str, Version] = {}
 
     def compact(self) -> None:
-        """Looks at each view, one after the other. What fails is tried again after the next publication."""
+        """Looks at each view, one after the other. What fails, as where a refresh was faster, is tried again after the
+        next publication."""
         for name, definition in self._recorder.read(lambda state: state.definitions).items():
             if not self._loop.leads:
                 return
@@ -53,11 +56,12 @@ class Compactor:
         found = due(tables.sizes(definition))
         if found is None:
             return True
-        pressing = found.files >= PRESSING
-        if not self._recorder.read(partial(_is_idle, name=definition.view, pressing=pressing)):
+        if not self._recorder.read(partial(_may, name=definition.view, files=found.files)):
             return False
         done = tables.compact(definition, found)
         log.info("%d small files of %s became %d", done.before, definition.view, done.after)
+        # A clean-up expires the snapshot that is on record of these rows, and views above would start from it.
+        self._looks.look_again([definition.view])
         return True
 
 
@@ -67,9 +71,21 @@ def _newest(state: State, name: str) -> Version:
     return max((each.version for each in record.partitions.values()), default=0) if record else 0
 
 
-def _is_idle(state: State, name: str, pressing: bool) -> bool:
-    """Whether nothing runs and a view is fresh; where it presses, whether no run is of this view."""
+def _may(state: State, name: str, files: int) -> bool:
+    """Whether so many small files of a view are put together now: nothing runs, and the view is fresh. Where it
+    presses, no run is of this view.
+
+    A view above that is behind reads new rows from the files that they came in, and a clean-up deletes these. So it is
+    waited for, but not for ever."""
     view = state.views.get(name)
     if view is None or view.status is not Status.ACTIVE or name in state.running:
         return False
-    return pressing or not (state.running or view.pending)
+    if files < UNREAD and any(_is_behind(state, each) for each in state.index.readers.get(name, ())):
+        return False
+    return files >= PRESSING or not (state.running or view.pending)
+
+
+def _is_behind(state: State, name: str) -> bool:
+    """Whether a view has yet to follow changes. One that does not run by itself is not waited for."""
+    view = state.views[name]
+    return view.status is Status.ACTIVE and (bool(view.pending) or name in state.running)

@@ -97,10 +97,11 @@ class EngineProcess:
         )
         means = wiring.means(session, self.shim, buffer, settings)
         application = session.sparkContext.applicationId
+        looks = RunLooks(session.sparkContext, self.shim, self.recorder, self.observer, groups)
         self.loop = Loop(
             self.recorder,
             self.warehouse,
-            RunLooks(session.sparkContext, self.shim, self.recorder, self.observer, groups),
+            looks,
             f"{socket.gethostname()}:{os.getpid()}:{application}",
             tracks=settings.tracks,
             schedule=wiring.scheduled(means),
@@ -114,7 +115,7 @@ class EngineProcess:
             self.recorder, self.loop, self.store, self.observer, self.analyst, self.sessions, self.shim, verifier, jobs
         )
         self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.formats, self.shim)
-        self.compactor = Compactor(self.recorder, self.loop, self.formats, self.shim)
+        self.compactor = Compactor(self.recorder, self.loop, self.formats, looks, self.shim)
         self.sampler = Sampler(self.recorder, self.loop, self.store, verifier, self.shim)
         self._end_the_lost(application)
         known = self.recorder.read(lambda state: state.definitions)

@@ -22,6 +22,9 @@ FEW = 32
 PRESSING = 10 * FEW
 """So many are put together although other refreshes run."""
 
+UNREAD = 10 * PRESSING
+"""So many are put together although a view above has not followed the rows in them."""
+
 
 @frozen
 class Compaction:
