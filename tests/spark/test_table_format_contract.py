@@ -37,6 +37,7 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import encode
 from headwater.spark.refreshing.changed_rows import PINS, refuse_drift
 from headwater.spark.tables import catalog
+from headwater.spark.tables.compaction import Compaction, PutTogether
 from headwater.spark.tables.delta import DeltaTables
 from headwater.spark.tables.delta import key_search as of_delta
 from headwater.spark.tables.files import FileTables
@@ -690,6 +691,26 @@ def test_a_file_with_keys_that_another_program_removed_is_not_replaced(
     with pytest.raises(FilesReplaced, match="it is tried again"):
         tables.publish(launch, written)
     assert view.bag == there
+
+
+@needs("replaces_files")
+def test_a_run_whose_files_a_compaction_replaced_goes_on_from_its_files(
+    view: View, tables: ViewFormat, spark: SparkSession, format: Format, searched: None
+) -> None:
+    first = view.publish(1, a=1, b=2, c=3)
+    launch, written = view.rekey(2, first.snapshot, 2, "VALUES (2, 'b'), (2, 'b') AS t(x, p)")
+    there = view.bag
+    if format.name == "delta":
+        assert tables.compact(view.definition, Compaction(1 << 20, 4 << 20, 3)) == PutTogether(3, 3)
+    else:
+        name = view.definition.view.partition(".")[2]
+        spark.sql(f"CALL lake.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
+    with pytest.raises(FilesReplaced, match="it is tried again"):
+        tables.publish(launch, written)
+    assert view.bag == there and not look(tables, view.definition.view, since=first.snapshot).looked
+    launch, written = view.rekey(3, first.snapshot, 2, "VALUES (2, 'b'), (2, 'b') AS t(x, p)")
+    tables.publish(launch, written)
+    assert view.bag == sorted([*there, ("b", 2)])
 
 
 @only("iceberg")

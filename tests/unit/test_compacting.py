@@ -14,6 +14,7 @@ from headwater.model.partition import WHOLE
 from headwater.model.state import Status
 from headwater.spark.process.compacting import Compactor
 from headwater.spark.tables.compaction import FEW, PRESSING, UNREAD, Compaction, PutTogether
+from headwater.spark.tables.delta.small_files import SmallFiles
 
 
 class Tables:
@@ -103,3 +104,42 @@ def test_a_compaction_that_a_refresh_overtook_ends_quietly_and_is_tried_later(ca
     published(made)
     compacting.compact()
     assert tables.files == 1
+
+
+# --- the commit of Delta
+
+
+class Conf(dict):
+    """The settings of a session."""
+
+    def set(self, name: str, value: str) -> None:
+        self[name] = value
+
+    def unset(self, name: str) -> None:
+        del self[name]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_files_that_a_clean_up_deleted_before_their_commit_are_not_committed(there: bool):
+    committed, asked, times = [], [], iter([1_000, 8_000])
+    together = SimpleNamespace(
+        staged=lambda: "files", before=lambda: FEW, after=lambda: 1, commit=lambda _session: committed.append("files")
+    )
+
+    def are_there(staged: str, millis: int) -> bool:
+        asked.append((staged, millis))
+        return there
+
+    opened = SimpleNamespace(together=lambda _below, _target: together, areThere=are_there)
+    publications = SimpleNamespace(opened=lambda _definition: SimpleNamespace(opened=opened))
+    session = SimpleNamespace(conf=Conf(), _jsparkSession=None)
+    calls = SimpleNamespace(activate=lambda _session: None, restore=lambda _before: None)
+    sessions = SimpleNamespace(of_table=lambda _settings, alone: session)
+    files = SmallFiles(calls, sessions, publications, lambda: next(times))
+    definition, compaction = view("v", "", "t", format="delta"), Compaction(1024, 4096, FEW)
+    if there:
+        assert files.compact(definition, compaction) == PutTogether(FEW, 1)
+    else:
+        with pytest.raises(CompactionFailed, match="delta.deletedFileRetentionDuration"):
+            files.compact(definition, compaction)
+    assert bool(committed) is there and asked == [("files", 7_000)] and not session.conf

@@ -327,15 +327,51 @@ public final class Delta implements UnaryOperator {
       return known == null ? state.numOfFiles() : known.size();
     }
 
-    /** The bytes of each file; none if only jobs tell, or if the table's owner clusters it. */
+    /** The bytes of each file; none if only jobs tell, if the table's owner clusters it, or if its rows have numbers. */
     public String sizes() throws IOException {
       List<Long> found = new ArrayList<Long>();
-      boolean clustered = false;
+      boolean stays = false;
       for (Object each : CollectionConverters.asJava(state.protocol().readerAndWriterFeatureNames()))
-        if (each.equals("clustering")) clustered = true;
-      List<AddFile> known = clustered ? null : listed(state);
+        if (each.equals("clustering") || each.equals("rowTracking")) stays = true;
+      List<AddFile> known = stays ? null : listed(state);
       if (known != null) for (AddFile each : known) found.add(each.size());
       return JSON.writeValueAsString(found);
+    }
+
+    /** Writes the rows of the files below a size into files that no commit names yet, each of a target size. */
+    public Together together(long below, long target) throws IOException {
+      OptimisticTransaction transaction = begin();
+      List<AddFile> instead = new ArrayList<AddFile>();
+      List<Object> added = new ArrayList<Object>();
+      for (List<AddFile> bin : bins(below, target)) {
+        Dataset<Row> one = rows(PythonUtils.toSeq(bin)).coalesce(1);
+        for (Object each : CollectionConverters.asJava(transaction.writeFiles(one))) added.add(each);
+        instead.addAll(bin);
+      }
+      return new Together(transaction, new Staged(PythonUtils.toSeq(added), transaction), instead);
+    }
+
+    /** Files that become one file each, the smallest first, as Delta's OPTIMIZE fills its files. */
+    private List<List<AddFile>> bins(long below, long target) throws IOException {
+      Map<String, AddFile> small = new TreeMap<String, AddFile>();
+      List<AddFile> known = listed(state);
+      if (known == null) known = Collections.emptyList();
+      for (AddFile each : known)
+        if (each.size() < below) small.put(String.format("%020d", new Object[] {each.size()}) + " " + each.path(), each);
+      List<List<AddFile>> found = new ArrayList<List<AddFile>>();
+      List<AddFile> bin = new ArrayList<AddFile>();
+      long size = 0;
+      for (AddFile each : small.values()) {
+        if (size + each.size() > target && !bin.isEmpty()) {
+          if (bin.size() > 1) found.add(bin);
+          bin = new ArrayList<AddFile>();
+          size = 0;
+        }
+        bin.add(each);
+        size += each.size();
+      }
+      if (bin.size() > 1) found.add(bin);
+      return found;
     }
 
     /** The version of a view that its owner published last; 0: none. */
@@ -658,22 +694,77 @@ public final class Delta implements UnaryOperator {
       for (Object each : CollectionConverters.asJava(instead)) actions.add(((AddFile) each).remove());
       actions.add(new SetTransaction(owner, version, Option.apply(System.currentTimeMillis())));
       SaveMode mode = appended ? SaveMode.Append : SaveMode.Overwrite;
-      DeltaOperations.Operation operation = operation(mode, predicate, told, reshaped);
-      boolean trusted = !session.conf().contains(VERIFIED) && !isPartitionedByTimestamp();
-      if (trusted) session.conf().set(VERIFIED, "false");
-      try {
-        return transaction.commit(PythonUtils.toSeq(actions), operation);
-      } finally {
-        if (trusted) session.conf().unset(VERIFIED);
-      }
+      return committed(session, transaction, actions, operation(mode, predicate, told, reshaped));
+    }
+  }
+
+  /** Files with the rows of smaller ones. The transaction began with the state in which these were chosen. */
+  public static final class Together {
+    private final OptimisticTransaction transaction;
+    private final Staged staged;
+    private final List<AddFile> instead;
+
+    Together(OptimisticTransaction transaction, Staged staged, List<AddFile> instead) {
+      this.transaction = transaction;
+      this.staged = staged;
+      this.instead = instead;
     }
 
-    /** Only the text of a timestamp may depend on the zone in which it was written. */
-    private boolean isPartitionedByTimestamp() {
-      for (StructField each : transaction.metadata().partitionSchema().fields())
-        if (each.dataType() instanceof TimestampType) return true;
-      return false;
+    public Staged staged() {
+      return staged;
     }
+
+    public int before() {
+      return instead.size();
+    }
+
+    public int after() {
+      return staged.added.size();
+    }
+
+    /** One commit, which says that no row changed. It fails if another one took a file away that it replaces. */
+    public long commit(SparkSession session) throws IOException, ReflectiveOperationException {
+      transaction.trackFilesRead(PythonUtils.toSeq(instead));
+      List<Action> actions = new ArrayList<Action>();
+      for (Object each : CollectionConverters.asJava(staged.added)) {
+        ObjectNode action = (ObjectNode) JSON.readTree(((AddFile) each).json());
+        ((ObjectNode) action.get("add")).put("dataChange", false);
+        actions.add(Action.fromJson(action.toString()));
+      }
+      for (AddFile each : instead) actions.add(each.removeWithTimestamp(System.currentTimeMillis(), false));
+      return committed(session, transaction, actions, optimize());
+    }
+  }
+
+  private static long committed(
+      SparkSession session, OptimisticTransaction transaction, List<Action> actions, DeltaOperations.Operation operation) {
+    boolean trusted = !session.conf().contains(VERIFIED) && !isPartitionedByTimestamp(transaction.metadata());
+    if (trusted) session.conf().set(VERIFIED, "false");
+    try {
+      return transaction.commit(PythonUtils.toSeq(actions), operation);
+    } finally {
+      if (trusted) session.conf().unset(VERIFIED);
+    }
+  }
+
+  /** Only the text of a timestamp may depend on the zone in which it was written. */
+  private static boolean isPartitionedByTimestamp(Metadata metadata) {
+    for (StructField each : metadata.partitionSchema().fields())
+      if (each.dataType() instanceof TimestampType) return true;
+    return false;
+  }
+
+  /** The history shows an OPTIMIZE of the whole table, and Delta knows that it changes no row. */
+  private static DeltaOperations.Operation optimize() throws ReflectiveOperationException {
+    Constructor<?> made = DeltaOperations.Optimize.class.getConstructors()[0];
+    Class<?>[] types = made.getParameterTypes();
+    Object[] values = new Object[types.length];
+    for (int n = 0; n < types.length; n++) {
+      if (types[n] == boolean.class) values[n] = Boolean.FALSE;
+      else if (types[n] == Option.class) values[n] = Option.empty();
+      else values[n] = PythonUtils.toSeq(Collections.emptyList());
+    }
+    return (DeltaOperations.Operation) made.newInstance(values);
   }
 
   /** Each version of Delta knows more of a write, at the end. */

@@ -49,7 +49,7 @@ class DeltaTables(ViewFormat):
         self._stage = Staging(logs, shim, sessions, self._looks)
         self._publications = Publications(logs, shim, sessions, self._looks)
         self._retention = Retention(shim, sessions, self._publications, self._stage)
-        self._files = SmallFiles(sessions, self._publications)
+        self._files = SmallFiles(calls, sessions, self._publications)
         self._rows, self._searching = ChangedRowsReader(logs), KeySearch(calls, self._publications)
         self._locations: dict[str, str] = {}
 
