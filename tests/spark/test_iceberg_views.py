@@ -277,6 +277,23 @@ def test_snapshots_and_files_go_when_their_time_is_over(make: Callable[..., View
     assert view.tables.expire(view.definition, []) and len(list(files.rglob("*.parquet"))) == 2
 
 
+def test_a_replaced_snapshot_stays_for_its_time_however_old_it_is(make: Callable[..., View]) -> None:
+    """Iceberg counts from the time when a snapshot was made."""
+    view = make(XP, **{"headwater.retain": "3 seconds"})
+    view.publish(1, "SELECT 1 AS x, 'a' AS p")
+
+    def kept() -> int:
+        view.tables._retention = Retention(view.tables._calls, view.session)
+        assert view.tables.expire(view.definition, [])
+        return view.session.newSession().table(f"{view.definition.view}.snapshots").count()
+
+    time.sleep(3.1)
+    view.publish(2, "SELECT 2 AS x, 'a' AS p", Slice.of(p="a"))
+    assert kept() == 2, "a view above is to follow what changed since"
+    time.sleep(3.1)
+    assert kept() == 1
+
+
 def test_a_clean_up_does_not_reach_a_table_below(make: Callable[..., View], warehouse: Path) -> None:
     """In a catalog of directories, a table ``d.v.t`` lies in the directory of ``d.v``."""
     view, times = make(XP), [time.time() * 1000 + UNNAMED + 60_000]

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.iceberg.*;
+import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.exceptions.*;
 import org.apache.iceberg.expressions.Binder;
 import org.apache.iceberg.expressions.Expression;
@@ -22,8 +23,10 @@ import org.apache.iceberg.spark.ScanTaskSetManager;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.spark.SparkTableCache;
 import org.apache.iceberg.spark.SparkV2Filters;
+import org.apache.iceberg.spark.actions.RewriteDataFilesSparkAction;
 import org.apache.iceberg.spark.actions.SparkActions;
 import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.iceberg.util.PropertyUtil;
 import org.apache.iceberg.util.SnapshotUtil;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.classic.SparkSession;
@@ -458,14 +461,49 @@ public final class Iceberg {
     return true;
   }
 
+  // --- small files
+
+  /** The bytes of each data file of a table; none of one with partitions. */
+  public String sizes(Table table) throws IOException {
+    List<Long> found = new ArrayList<Long>();
+    Snapshot now = table.spec().isUnpartitioned() ? table.currentSnapshot() : null;
+    if (now == null) return "[]";
+    CloseableIterable<FileScanTask> planned = table.newScan().useSnapshot(now.snapshotId()).planFiles();
+    try {
+      for (FileScanTask each : planned) found.add(each.file().fileSizeInBytes());
+    } finally {
+      planned.close();
+    }
+    return JSON.writeValueAsString(found);
+  }
+
+  /** Puts the files of options together, as Iceberg does; how many it replaced, and by how many. */
+  public String compact(SparkSession session, Table table, Map<String, String> options) throws IOException {
+    RewriteDataFilesSparkAction action = SparkActions.get(session).rewriteDataFiles(table);
+    for (String each : options.keySet()) action.option(each, (String) options.get(each));
+    RewriteDataFiles.Result done = (RewriteDataFiles.Result) action.execute();
+    return JSON.writeValueAsString(Arrays.asList(done.rewrittenDataFilesCount(), done.addedDataFilesCount()));
+  }
+
   // --- retention
 
   public void set(Table table, String property, String value) {
     table.updateProperties().set(property, value).commit();
   }
 
+  /**
+   * Expires snapshots that were replaced longer ago than the table keeps them. Iceberg counts from the time when one was made:
+   * that of yesterday would go when it is replaced. So the one stays that readers saw at the limit.
+   */
   public void expire(Table table) {
-    table.expireSnapshots().commit();
+    long kept = PropertyUtil.propertyAsLong(
+        table.properties(), TableProperties.MAX_SNAPSHOT_AGE_MS, TableProperties.MAX_SNAPSHOT_AGE_MS_DEFAULT);
+    long limit = System.currentTimeMillis() - kept;
+    Snapshot at = table.currentSnapshot();
+    while (at != null && at.timestampMillis() > limit) at = at.parentId() == null ? null : table.snapshot(at.parentId());
+    ExpireSnapshots update = table.expireSnapshots();
+    if (at != null) update.expireOlderThan(at.timestampMillis());
+    update.commit();
   }
 
   /** Deletes files of a directory that no snapshot names. */

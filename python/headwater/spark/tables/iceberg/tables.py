@@ -23,6 +23,7 @@ from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog, zones
+from headwater.spark.tables.compaction import Compaction, PutTogether
 from headwater.spark.tables.iceberg import schemas
 from headwater.spark.tables.iceberg.at import At, Metadata
 from headwater.spark.tables.iceberg.calls import Calls
@@ -34,6 +35,7 @@ from headwater.spark.tables.iceberg.publishing import Committed, Publishing, Sta
 from headwater.spark.tables.iceberg.retention import Retention
 from headwater.spark.tables.iceberg.rows import ChangedRowsReader
 from headwater.spark.tables.iceberg.shape import Shapes
+from headwater.spark.tables.iceberg.small_files import SmallFiles
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import WEIGHT, Reach
 from headwater.spark.tables.table_format import ViewFormat
@@ -68,6 +70,7 @@ class IcebergTables(ViewFormat):
         self._publishing, self._retention = Publishing(calls, Shapes(calls)), Retention(calls, session)
         self._looks = IcebergLooks(shim, self._catalogs, calls, self._history)
         self._rows, self._searching = ChangedRowsReader(calls, self._catalogs, self._history), KeySearch(shim, calls)
+        self._files = SmallFiles(calls, sessions)
         self._staged: dict[str, Staged] = {}
 
     # --- looks
@@ -171,6 +174,12 @@ class IcebergTables(ViewFormat):
     def location(self, definition: Definition) -> str:
         table = self._catalogs.table(definition.view)
         return "" if table is None else table.location()
+
+    def sizes(self, definition: Definition) -> Sequence[int]:
+        return self._files.sizes(self._table(definition))
+
+    def compact(self, definition: Definition, compaction: Compaction) -> PutTogether:
+        return self._files.compact(definition, self._table(definition), compaction)
 
     def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
         """Has Iceberg delete what its retention time is over of. False: the view has no table. Superseded places are of
