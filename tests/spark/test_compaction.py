@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from pathlib import Path
 
 import pytest
+from processes import Home, until
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from support import Journal, assert_equals_query, database
+from support import Journal, assert_equals_query
 from test_by_keys import runs
+from test_key_files import files, shop
+from test_lake_recovery import settings
 
 from headwater.model.event import Declared, Started
 from headwater.model.view import Definition
 from headwater.model.work import Mode
-from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm import paths
+from headwater.spark.jvm.sessions import Sessions, having
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import registry
 from headwater.spark.tables.compaction import FEW, Compaction, PutTogether, due
+from headwater.spark.tables.delta.calls import active
+from headwater.spark.tables.delta.log import Logs
 
-ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
+UNCHECKED = "spark.databricks.delta.retentionDurationCheck.enabled"
+ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental, full', 'headwater.compaction' = 'off')"
+SALES = "SELECT id, CAST(id AS DECIMAL(9, 2)) AS price FROM range(1000)"
 QUERY = "SELECT /*+ REPARTITION(40) */ id, price * 2 AS double FROM {t} WHERE price < 900"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("format", ["delta"])
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
 def test_small_files_become_one_and_nothing_else_changes(spark: SparkSession, journal: Journal, format: str) -> None:
-    place = f"spark_catalog.{database(spark)}"
-    table, view, query = f"{place}.sales", f"{place}.cheap", QUERY.format(t=f"{place}.sales")
-    spark.sql(f"CREATE TABLE {table} USING {format} AS SELECT id, CAST(id AS DECIMAL(9, 2)) AS price FROM range(1000)")
+    table, view = shop(spark, format, SALES, "cheap")
+    place, query = table.rpartition(".")[0], QUERY.format(t=table)
     spark.sql(f"CREATE MATERIALIZED VIEW {view} USING {format} {ASKED} AS {query}")
     spark.sql(f"CREATE MATERIALIZED VIEW {place}.above USING {format} AS SELECT count(*) AS n FROM {view}")
     definition = declared(journal, "cheap")
@@ -40,12 +51,12 @@ def test_small_files_become_one_and_nothing_else_changes(spark: SparkSession, jo
     assert not [each for each in journal.events() if isinstance(each, Started)]
     assert_equals_query(spark, view, query)
 
-    [large], [size] = spark.table(view).inputFiles(), formats.sizes(definition)
+    [large], [size] = files(spark, view, format), formats.sizes(definition)
     for n in range(2):
         spark.sql(f"INSERT INTO {table} VALUES ({n}, {n})")
         spark.sql("REFRESH MATERIALIZED VIEWS")
     formats.compact(definition, Compaction(size, 1 << 20, 2))
-    names = spark.table(view).inputFiles()
+    names = files(spark, view, format)
     assert large in names and len(names) == 2, "a file of that size stays"
 
     journal.mark()
@@ -66,12 +77,86 @@ def test_small_files_become_one_and_nothing_else_changes(spark: SparkSession, jo
     assert spark.table(f"{place}.above").first() == (spark.table(view).count(),)
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_of_two_engines_that_put_the_same_files_together_one_wins(
+    spark: SparkSession, journal: Journal, format: str
+) -> None:
+    table, view = shop(spark, format, SALES, "cheap")
+    query = QUERY.format(t=table)
+    spark.sql(f"CREATE MATERIALIZED VIEW {view} USING {format} {ASKED} AS {query}")
+    definition = declared(journal, "cheap")
+    formats = registry.opened(Shim(spark), Sessions(spark)).of_view(definition)
+    found = due(formats.sizes(definition))
+    assert found is not None
+    others = [threading.Thread(target=attempt, args=(formats, definition, found)) for _ in range(2)]
+    for each in others:
+        each.start()
+    for each in others:
+        each.join()
+    assert len(formats.sizes(definition)) == 1
+    assert_equals_query(spark, view, query)
+
+
+def test_a_compaction_that_was_killed_leaves_files_that_a_clean_up_deletes(
+    spark: SparkSession, journal: Journal
+) -> None:
+    table, view = shop(spark, "delta", SALES, "cheap")
+    query = QUERY.format(t=table)
+    spark.sql(f"CREATE MATERIALIZED VIEW {view} USING delta {ASKED} AS {query}")
+    definition = declared(journal, "cheap")
+    shim, sessions = Shim(spark), Sessions(spark)
+    calls, formats = shim.calls("delta"), registry.opened(shim, sessions).of_view(definition)
+    location, before = formats.location(definition), formats.sizes(definition)
+    log = Logs(shim, spark, calls).open(definition.view)
+    assert log is not None
+    with active(calls, spark):
+        together = log.opened.together(1 << 20, 1 << 20)
+    assert (together.before(), together.after()) == (len(before), 1)
+
+    def left() -> int:
+        return len([*Path(paths.plain(location)).glob("*.parquet")])
+
+    assert left() == len(before) + 1, "no commit names the last one"
+    with having(spark, {"spark.headwater.internal": "true", UNCHECKED: "false"}):
+        spark.sql(f"VACUUM {view} RETAIN 0 HOURS")
+    assert left() == len(before)
+    assert not log.opened.areThere(together.staged(), 1 << 40), "so the engine would not commit it"
+    assert formats.sizes(definition) == before
+    assert_equals_query(spark, view, query)
+
+
+@pytest.mark.long
+def test_an_idle_engine_puts_small_files_together(tmp_path: Path) -> None:
+    home, counted = (
+        Home(tmp_path),
+        {
+            "in_delta": "SELECT count(DISTINCT _metadata.file_path) FROM in_delta",
+            "lake.db.in_iceberg": "SELECT count(DISTINCT _file) FROM lake.db.in_iceberg",
+        },
+    )
+    with home.session({**settings(tmp_path), "spark.headwater.check.interval": "2"}) as session:
+        session.run("CREATE NAMESPACE lake.db")
+        session.run(f"CREATE TABLE sales USING delta AS {SALES}")
+        for view in counted:
+            using = view.rpartition("in_")[2]
+            asked = "TBLPROPERTIES ('headwater.method' = 'incremental', 'headwater.compaction' = 'on')"
+            session.run(f"CREATE MATERIALIZED VIEW {view} USING {using} {asked} AS {QUERY.format(t='sales')}")
+        for count in counted.values():
+            until(lambda count=count: session.one(count) == "1", "a compaction", 60)
+        session.run("INSERT INTO sales VALUES (1, 5), (1, 5)")
+        session.run("REFRESH MATERIALIZED VIEWS")
+        for view, count in counted.items():
+            assert session.one(count) == "2", "the new rows are added, and no file of few is put together"
+            assert session.one(f"SELECT sum(double) FROM {view}") == session.one(
+                "SELECT sum(price * 2) FROM sales WHERE price < 900"
+            )
+
+
 def attempt(formats, definition: Definition, found) -> None:
     """Puts files together, unless another commit takes them away meanwhile."""
-    try:
+    with contextlib.suppress(Py4JJavaError, PySparkException):
         formats.compact(definition, found)
-    except Exception as error:
-        assert "oncurrent" in str(error), error
 
 
 def declared(journal: Journal, view: str) -> Definition:
