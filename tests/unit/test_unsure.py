@@ -125,6 +125,25 @@ def test_a_refresh_that_a_compaction_overtook_is_tried_again_in_the_same_way():
     assert isinstance(runs[-2].work, ByRows) and isinstance(runs[-1].work, ByRows)
 
 
+def test_a_refresh_that_is_overtaken_again_and_again_computes_whole_partitions():
+    """Or a program that puts files together all the time would keep the view from ever being fresh."""
+    made = copied()
+    came(made, A1)
+    publish, works = made.world.publish, []
+
+    def overtaken(launch, written):
+        works.append(launch.run.work)
+        if isinstance(launch.run.work, ByRows):
+            raise FilesReplaced("its table got other files meanwhile; it is tried again", "v")
+        return publish(launch, written)
+
+    made.world.publish = overtaken
+    made.drain()
+    assert [isinstance(each, ByRows) for each in works] == [True, True, False]
+    events = [each for each in made.journal if isinstance(each, Failed)]
+    assert [each.cancelled for each in events] == [True, True] and made.state.views["v"].failures == 0
+
+
 def test_a_partition_that_stays_empty_reflects_what_the_run_read():
     """Or it would reflect an older definition, or keep the others from one state."""
     made = copied()

@@ -236,12 +236,13 @@ def failed(state: State, view: ViewState, event: Failed) -> None:
     queue.put_back(state, run, event.unsure)
     if event.cancelled and run.preempted:
         return
-    if event.error.code in STATE_GONE or (view.failures and not event.cancelled):
+    cancelled = event.cancelled and not _lost_again(view, event)
+    if event.error.code in STATE_GONE or (view.failures and not cancelled):
         for source, version in run.inputs:
             if source in state.tables:
                 pinned_states.strike(state.tables[source], version, run.version)
                 queue.touch(state, source)
-    if event.cancelled:
+    if cancelled:
         view.retry_at, view.stopped = event.at + back_off(1), event.error
         return
     view.failures, view.failed, view.stopped = view.failures + 1, event.version, None
@@ -251,6 +252,13 @@ def failed(state: State, view: ViewState, event: Failed) -> None:
     view.reason = event.error
     if gives_up(view.failures) and view.status is Status.ACTIVE:
         release(view, Status.FAILED, event.error)
+
+
+def _lost_again(view: ViewState, event: Failed) -> bool:
+    """Whether other files took the place of those of a view twice in a row: who replaces them may always be faster. The
+    next run of a view that failed computes whole partitions, whatever files these have."""
+    code = Code.RUN_TABLE_CHANGED
+    return event.error.code is code and view.stopped is not None and view.stopped.code is code
 
 
 STATE_GONE = (Code.SOURCE_SNAPSHOT_EXPIRED, Code.RUN_SOURCE_REPLACED)

@@ -345,7 +345,9 @@ public final class Delta implements UnaryOperator {
       List<Object> added = new ArrayList<Object>();
       for (List<AddFile> bin : bins(below, target)) {
         Dataset<Row> one = rows(PythonUtils.toSeq(bin)).coalesce(1);
-        for (Object each : CollectionConverters.asJava(transaction.writeFiles(one))) added.add(each);
+        // Without what a table has set for its writes: they could split the file, or compact again after the commit.
+        Seq written = transaction.writeFiles(one, Option.empty(), true, PythonUtils.toSeq(Collections.emptyList()));
+        for (Object each : CollectionConverters.asJava(written)) added.add(each);
         instead.addAll(bin);
       }
       return new Together(transaction, new Staged(PythonUtils.toSeq(added), transaction), instead);

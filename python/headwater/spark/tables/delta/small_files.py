@@ -17,6 +17,9 @@ from headwater.spark.tables.delta.calls import Calls, active
 from headwater.spark.tables.delta.publications import Publications
 from headwater.spark.tables.view_tables import gone
 
+WHOLE_FILES = {"spark.sql.files.maxRecordsPerFile": "0"}
+"""With a limit of rows, small files could become as many small files, after each publication anew."""
+
 
 class SmallFiles:
     """Finds files of views, and puts them together.
@@ -44,7 +47,7 @@ class SmallFiles:
         if log is None:
             raise gone(definition.view)
         session, begun = self._sessions.of_table(definition.settings, alone=True), self._now()
-        with having(session, dict.fromkeys(LENIENT, "false")), active(self._calls, session):
+        with having(session, dict.fromkeys(LENIENT, "false") | WHOLE_FILES), active(self._calls, session):
             together = log.opened.together(compaction.below, compaction.target)
             # As before a publication: VACUUM deletes files that no commit names after the table's retention time.
             if not log.opened.areThere(together.staged(), int(self._now() - begun)):
