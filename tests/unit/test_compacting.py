@@ -103,7 +103,22 @@ def test_a_compaction_that_a_refresh_overtook_ends_quietly_and_is_tried_later(ca
     assert {each.levelno for each in caplog.records if "small files" in each.message} == {logging.INFO}
     published(made)
     compacting.compact()
+    assert tables.files == FEW, "it waits for one publication more"
+    published(made)
+    compacting.compact()
     assert tables.files == 1
+
+
+def test_compactions_that_fail_again_and_again_become_rare():
+    made, tables = shop(), Tables(FEW, *[CompactionFailed("another commit was first", "v")] * 3)
+    compacting, _ = compactor(made, tables)
+    left = []
+    for _ in range(16):
+        compacting.compact()
+        left.append(len(tables.faults))
+        published(made)
+    tries = [n for n, (before, after) in enumerate(zip([3, *left], left, strict=False)) if after < before]
+    assert tries == [0, 2, 6] and tables.files == 1
 
 
 # --- the commit of Delta

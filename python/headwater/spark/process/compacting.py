@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from attrs import evolve, frozen
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
@@ -22,6 +23,27 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.compaction import PRESSING, UNREAD, due
 from headwater.spark.tables.registry import Formats
 
+MOST_WAITED = 64
+"""Publications of a view, between two compactions that fail."""
+
+
+@frozen
+class Wait:
+    """How many publications of a view come before the next compaction.
+
+    Attributes:
+        left: so many are still to come.
+        last: so many were waited for after the last failure.
+    """
+
+    left: int = 0
+    last: int = 0
+
+    def longer(self) -> Wait:
+        """The wait after one more failure. A view whose refreshes are always faster would be written for nothing."""
+        next = min(MOST_WAITED, 2 * self.last + 1)
+        return Wait(next, next)
+
 
 class Compactor:
     """Looks at views that were published since the last look, and puts small files together where it pays."""
@@ -30,10 +52,11 @@ class Compactor:
         self._recorder, self._loop, self._formats = recorder, loop, formats
         self._looks, self._shim = looks, shim
         self._looked: dict[str, Version] = {}
+        self._waits: dict[str, Wait] = {}
 
     def compact(self) -> None:
-        """Looks at each view, one after the other. What fails, as where a refresh was faster, is tried again after the
-        next publication."""
+        """Looks at each view, one after the other. What fails, as where a refresh was faster, is tried again after a
+        later publication: after the first failure the second one, then the fourth and so on."""
         for name, definition in self._recorder.read(lambda state: state.definitions).items():
             if not self._loop.leads:
                 return
@@ -43,12 +66,19 @@ class Compactor:
             if newest == self._looked.get(name, 0):
                 continue
             self._looked[name] = newest  # also if it fails for a reason that nobody foresaw
+            wait = self._waits.get(name, Wait())
+            if wait.left:
+                self._waits[name] = evolve(wait, left=wait.left - 1)
+                continue
             try:
-                if not self._is_done(definition):
+                if self._is_done(definition):
+                    self._waits.pop(name, None)
+                else:
                     del self._looked[name]
             except (HeadwaterError, PySparkException, Py4JJavaError) as error:
+                self._waits[name] = wait.longer()
                 why = str(error) if isinstance(error, HeadwaterError) else self._shim.failure(error).text
-                log.info("small files of %s stay until the next refresh: %s", name, why)
+                log.info("small files of %s stay for now: %s", name, why)
 
     def _is_done(self, definition: Definition) -> bool:
         """False: a refresh runs or is due, and the files can wait."""
