@@ -14,9 +14,9 @@ view follows changes by that method. The last column tells why it does not follo
 
 This page is made by `python -m benchmarks queries explained --page docs/queries.md`.
 """
-COSTS = """Costs are core-seconds of refreshes by changes, and by the method that `auto` took, in times of a full refresh.
-Before each refresh, {percent} of `orders` and `lineitem` came and as much went, at scale 1. A dash stands where
-refreshes went another way. `python -m benchmarks methods tpch` measures them.
+COSTS = """Costs are core-seconds of refreshes by changes, and by the method that `auto` took, in times of a full
+refresh. Before each refresh, {percent} of `orders` and `lineitem` came and as much went, at scale 1. A dash stands
+where refreshes went another way. `python -m benchmarks methods tpch` measures them.
 """
 PART = "0.1 %"
 """Of the rows, the part whose costs are shown."""

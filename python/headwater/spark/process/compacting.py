@@ -28,7 +28,7 @@ MOST_WAITED = 64
 
 
 @frozen
-class Wait:
+class Pause:
     """How many publications of a view come before the next compaction.
 
     Attributes:
@@ -39,10 +39,10 @@ class Wait:
     left: int = 0
     last: int = 0
 
-    def longer(self) -> Wait:
+    def longer(self) -> Pause:
         """The wait after one more failure. A view whose refreshes are always faster would be written for nothing."""
         next = min(MOST_WAITED, 2 * self.last + 1)
-        return Wait(next, next)
+        return Pause(next, next)
 
 
 class Compactor:
@@ -52,7 +52,7 @@ class Compactor:
         self._recorder, self._loop, self._formats = recorder, loop, formats
         self._looks, self._shim = looks, shim
         self._looked: dict[str, Version] = {}
-        self._waits: dict[str, Wait] = {}
+        self._waits: dict[str, Pause] = {}
 
     def compact(self) -> None:
         """Looks at each view, one after the other. What fails, as where a refresh was faster, is tried again after a
@@ -66,7 +66,7 @@ class Compactor:
             if newest == self._looked.get(name, 0):
                 continue
             self._looked[name] = newest  # also if it fails for a reason that nobody foresaw
-            wait = self._waits.get(name, Wait())
+            wait = self._waits.get(name, Pause())
             if wait.left:
                 self._waits[name] = evolve(wait, left=wait.left - 1)
                 continue
