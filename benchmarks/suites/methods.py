@@ -33,6 +33,8 @@ METHODS = {"full": "full", "keys": "keys, full", "incremental": "incremental, fu
 """What the views of each method ask for."""
 METHODS_SAID = {"incremental": "by changes", "keys": "by keys", "auto": "auto"}
 PARTS = (0.0001, 0.001, 0.01, 0.1)
+GOALS = {0.001: 0.10, 0.01: 0.25}
+"""Of the median query, by the part of the rows that changed, where no goal is for the scale."""
 MEDIANS = {(1, 0.001): 0.5, (10, 0.001): 0.2, (10, 0.01): 0.4}
 """The goals of the median query by changes, by the scale and the part of the rows that changed."""
 SUMS = {(1, 0.001): 0.6, (10, 0.001): 0.3, (10, 0.01): 0.5}
@@ -249,9 +251,11 @@ def _of_part(scale: float, part: float, found: Mapping[str, Any]) -> list[Figure
             beside = {query: each[method]["ratio"][unit] for query, each in own.items()}
             figures += [figure(query, each, "times", column=column) for query, each in beside.items()]
             middle = [statistics.median(each) for each in beside.values()]
-            goal = MEDIANS.get((scale, part)) if method == "incremental" else None
+            goal = None if method == "auto" else GOALS.get(part)
+            goal = MEDIANS.get((scale, part), goal) if method == "incremental" else goal
             figures.append(figure("the median query", statistics.median(middle), "times", column=column, most=goal))
-            figures.append(figure("the dearest query", max(middle), "times", column=column, most=MOST))
+            every = [statistics.median(each[method]["ratio"][unit]) for each in found.values() if method in each]
+            figures.append(figure("the dearest query", max(every), "times", column=column, most=MOST))
             if method == "auto":
                 sums = [[sum(turn) for turn in zip(*some, strict=True)] for some in _both(own, unit)]
                 most = SUMS.get((scale, part))

@@ -269,8 +269,7 @@ def test_snapshots_and_files_go_when_their_time_is_over(make: Callable[..., View
     files = warehouse / "lake" / database(view.session) / "v" / "data"
     view.tables._retention = Retention(view.tables._calls, view.session, lambda: times[0])
     assert len(list(files.rglob("*.parquet"))) == 3
-    time.sleep(1.1)
-    times[0] = time.time() * 1000 + UNNAMED
+    times[0] = time.time() * 1000 + UNNAMED + 1_100
     assert view.tables.expire(view.definition, [])
     assert view.rows() == [(2, "a")] and len(list(files.rglob("*.parquet"))) == 1
     view.publish(4, "SELECT 3 AS x, 'a' AS p", Slice.of(p="a"))
@@ -281,17 +280,21 @@ def test_a_replaced_snapshot_stays_for_its_time_however_old_it_is(make: Callable
     """Iceberg counts from the time when a snapshot was made."""
     view = make(XP, **{"headwater.retain": "3 seconds"})
     view.publish(1, "SELECT 1 AS x, 'a' AS p")
-
-    def kept() -> int:
-        view.tables._retention = Retention(view.tables._calls, view.session)
-        assert view.tables.expire(view.definition, [])
-        return view.session.newSession().table(f"{view.definition.view}.snapshots").count()
-
-    time.sleep(3.1)
     view.publish(2, "SELECT 2 AS x, 'a' AS p", Slice.of(p="a"))
-    assert kept() == 2, "a view above is to follow what changed since"
-    time.sleep(3.1)
-    assert kept() == 1
+
+    def kept() -> list[float]:
+        made = view.session.newSession().table(f"{view.definition.view}.snapshots").orderBy("committed_at").collect()
+        return [each.committed_at.timestamp() * 1000 for each in made]
+
+    def expire(now: float) -> None:
+        view.tables._retention = Retention(view.tables._calls, view.session, lambda: now)
+        assert view.tables.expire(view.definition, [])
+
+    first, second = kept()
+    expire(max(second - 1, first + 1) + 3_000)  # the first one is older than three seconds, and was there until then
+    assert kept() == [first, second], "a view above is to follow what changed since"
+    expire(second + 3_001)
+    assert kept() == [second]
 
 
 def test_a_clean_up_does_not_reach_a_table_below(make: Callable[..., View], warehouse: Path) -> None:

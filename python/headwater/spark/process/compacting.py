@@ -23,7 +23,7 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.compaction import PRESSING, UNREAD, due
 from headwater.spark.tables.registry import Formats
 
-MOST_WAITED = 64
+LONGEST = 64
 """Publications of a view, between two compactions that fail."""
 
 
@@ -33,16 +33,16 @@ class Pause:
 
     Attributes:
         left: so many are still to come.
-        last: so many were waited for after the last failure.
+        last: so many came after the last failure.
     """
 
     left: int = 0
     last: int = 0
 
     def longer(self) -> Pause:
-        """The wait after one more failure. A view whose refreshes are always faster would be written for nothing."""
-        next = min(MOST_WAITED, 2 * self.last + 1)
-        return Pause(next, next)
+        """The pause after one more failure. A view whose refreshes are always faster would be written for nothing."""
+        count = min(LONGEST, 2 * self.last + 1)
+        return Pause(count, count)
 
 
 class Compactor:
@@ -52,7 +52,7 @@ class Compactor:
         self._recorder, self._loop, self._formats = recorder, loop, formats
         self._looks, self._shim = looks, shim
         self._looked: dict[str, Version] = {}
-        self._waits: dict[str, Pause] = {}
+        self._pauses: dict[str, Pause] = {}
 
     def compact(self) -> None:
         """Looks at each view, one after the other. What fails, as where a refresh was faster, is tried again after a
@@ -66,17 +66,17 @@ class Compactor:
             if newest == self._looked.get(name, 0):
                 continue
             self._looked[name] = newest  # also if it fails for a reason that nobody foresaw
-            wait = self._waits.get(name, Pause())
-            if wait.left:
-                self._waits[name] = evolve(wait, left=wait.left - 1)
+            pause = self._pauses.get(name, Pause())
+            if pause.left:
+                self._pauses[name] = evolve(pause, left=pause.left - 1)
                 continue
             try:
                 if self._is_done(definition):
-                    self._waits.pop(name, None)
+                    self._pauses.pop(name, None)
                 else:
                     del self._looked[name]
             except (HeadwaterError, PySparkException, Py4JJavaError) as error:
-                self._waits[name] = wait.longer()
+                self._pauses[name] = pause.longer()
                 why = str(error) if isinstance(error, HeadwaterError) else self._shim.failure(error).text
                 log.info("small files of %s stay for now: %s", name, why)
 

@@ -494,16 +494,15 @@ public final class Iceberg {
   /**
    * Expires snapshots that were replaced longer ago than the table keeps them. Iceberg counts from the time when one was made:
    * that of yesterday would go when it is replaced. So the one stays that readers saw at the limit.
+   * @param now the time (ms)
    */
-  public void expire(Table table) {
+  public void expire(Table table, long now) {
     long kept = PropertyUtil.propertyAsLong(
         table.properties(), TableProperties.MAX_SNAPSHOT_AGE_MS, TableProperties.MAX_SNAPSHOT_AGE_MS_DEFAULT);
-    long limit = System.currentTimeMillis() - kept;
+    long limit = now - kept;
     Snapshot at = table.currentSnapshot();
     while (at != null && at.timestampMillis() > limit) at = at.parentId() == null ? null : table.snapshot(at.parentId());
-    ExpireSnapshots update = table.expireSnapshots();
-    if (at != null) update.expireOlderThan(at.timestampMillis());
-    update.commit();
+    table.expireSnapshots().expireOlderThan(at == null ? limit : at.timestampMillis()).commit();
   }
 
   /** Deletes files of a directory that no snapshot names. */

@@ -44,7 +44,7 @@ class Retention:
             return
         if AGE not in dict(definition.properties) and table.properties().get(AGE) != str(retain):
             self._calls.set(table, AGE, str(retain))
-        self._calls.expire(table)
+        self._calls.expire(table, int(now))
         self._expired[definition.view] = now
         if now - int(table.properties().get(CLEANED) or 0) >= DAY:
             self._calls.set(table, CLEANED, str(int(now)))
