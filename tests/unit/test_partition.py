@@ -33,6 +33,14 @@ def test_a_slice_knows_its_values():
 
 
 @examples(100)
+@given(given_slices=st.lists(slices, unique=True, max_size=12))
+def test_a_region_keeps_the_order_of_its_slices(given_slices):
+    """Of those with the same columns. A process with other hashes goes through them in the same order."""
+    alike = [each for each in given_slices if each.columns == given_slices[0].columns]
+    assert [*Region(alike)] == alike
+
+
+@examples(100)
 @given(left=slices, right=slices)
 def test_covering_and_overlapping_are_those_of_sets(left, right):
     assert left.covers(right) == (inside(right) <= inside(left))

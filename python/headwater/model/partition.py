@@ -96,15 +96,19 @@ Needs = tuple[tuple[Slice, tuple[Version, ...]], ...]
 
 
 class Region:
-    """A set of slices that is fast to ask whether it covers one, grouped by which columns they bind."""
+    """A set of slices, in the order in which they came, that is fast to ask whether it covers one.
+
+    They are grouped by which columns they bind.
+    """
 
     def __init__(self, slices: Iterable[Slice] = ()) -> None:
-        self._groups: dict[frozenset[str], set[Slice]] = {}
+        # A set would go through its slices in another order in each process.
+        self._groups: dict[frozenset[str], dict[Slice, None]] = {}
         for each in slices:
             self.add(each)
 
     def add(self, added: Slice) -> None:
-        self._groups.setdefault(added.columns, set()).add(added)
+        self._groups.setdefault(added.columns, {})[added] = None
 
     def __bool__(self) -> bool:
         return bool(self._groups)
