@@ -348,7 +348,7 @@ def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None
                 made.look(table)
         case "delete":
             present = sorted(made.world.content[table], key=str)
-            if present:
+            if present and table not in made.state.unreadable:  # else nobody looks for rows that a run may have read
                 deleted = present[how % len(present)]
                 made.world.write(table, deleted, None)
                 made.look(table, named=(deleted,))
@@ -403,13 +403,23 @@ def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None
         case "readable":
             readable(made)
         case "redefine":
-            possible = [each for each in graph.others if each.view in views and set(each.sources) <= _tables(made)]
+            possible = [
+                each
+                for each in graph.others
+                if each.view in views and set(each.sources) <= _tables(made) and _keeps_its_table(made, each)
+            ]
             if possible:
                 made.declare(possible[which % len(possible)], "was redefined")
         case "drop or create":
             _drop_or_create(made, graph, which)
         case _ if view:
             _to_view(made, kind, view, how)
+
+
+def _keeps_its_table(made: Machine, definition: Definition) -> bool:
+    """Whether a view that reads earlier partitions of itself finds a table of its format. Its partitions are made one
+    after the other, so none of its runs replaces the table. ``CREATE OR REPLACE`` refuses other columns."""
+    return not definition.earlier or (definition.view in made.world.lake) == definition.storage.commits
 
 
 def _to_lake(made: Machine, kind: str, table: str, how: int) -> None:

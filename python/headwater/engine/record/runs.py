@@ -6,7 +6,7 @@ what the reader reads are news for it; a change that is news for nobody any more
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
@@ -124,7 +124,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
     if run is None or run.version != event.version:
         return
     changed, redefined = _differing(state, run, event), _is_of_a_definition(state, run)
-    marked = any(state.origins[origin].marked for _, origins in run.needs for origin in origins)
+    marked = [each for each, origins in run.needs if any(state.origins[origin].marked for origin in origins)]
     holds, first = ended(state, run)
     if view.released:  # its readers follow a change of its own
         holds[event.view] = first[event.view] = event.version
@@ -175,22 +175,37 @@ def _record_partitions(state: State, view: ViewState, run: Run, event: Published
 
 
 def _tell_all(
-    state: State, view: ViewState, event: Published, changed: list[tuple[Slice, frozenset[Version]]], marked: bool
+    state: State,
+    view: ViewState,
+    event: Published,
+    changed: list[tuple[Slice, frozenset[Version]]],
+    marked: Sequence[Slice],
 ) -> None:
-    """Lets all readers of a view know what a run changed."""
+    """Lets all readers of a view know what a run changed.
+
+    Args:
+        marked: the slices that somebody asked for with all that is made from them.
+    """
     if view.released:
         # What is still pending was not announced to the readers either, so the view stays released
         # until it has caught up; and a run that was under way when it was released is news as well.
-        view.released = view.status is not Status.ACTIVE or bool(view.pending)
-        if changed:
-            slices = simplified(each for each, _ in changed)
+        caught_up(state, view)
+        if changed or marked:
+            slices = simplified((*(each for each, _ in changed), *marked))
             verb, code = "was refreshed again", Code.VIEW_REFRESHED
-            again = Origin(event.version, event.at, event.view, verb, slices, marked=marked, code=code)
-            originate(state, again, {})
+            again = Origin(event.version, event.at, event.view, verb, slices, marked=bool(marked), code=code)
+            reached, news = cover_with_news(state, event.view, slices, bool(marked))
+            request(state, again, reached, reached if marked else news)  # what is asked for runs, changed or not
     for reader in state.index.readers.get(event.view, ()) if changed else ():
         _tell(state, reader, event.view, changed)
     if view.definition.earlier:
         _tell_following(state, view, changed)
+
+
+def caught_up(state: State, view: ViewState) -> None:
+    """Lets readers wait for a view again that went on past it, if nothing is left that they were not told."""
+    left = bool(view.pending) or view.definition.view in state.running
+    view.released = view.released and (view.status is not Status.ACTIVE or left)
 
 
 def _is_of_a_definition(state: State, run: Run) -> bool:

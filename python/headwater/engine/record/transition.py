@@ -103,14 +103,20 @@ def _requested(state: State, event: events.Requested) -> None:
 
 
 def _of_view(state: State, view: ViewState, event: events.Event) -> None:
-    before = view.released, view.status, view.definition
+    before = _waited_for(state, view)
     _happened(state, view, event)
-    if before != (view.released, view.status, view.definition) and view.definition.view in state.views:
+    if before != _waited_for(state, view) and view.definition.view in state.views:
         _went_on(state, view.definition.view)
 
 
+def _waited_for(state: State, view: ViewState) -> tuple[object, ...]:
+    """What decides whether readers wait for a view, and by which of its states."""
+    record = state.tables.get(view.definition.view)
+    return view.released, view.status, view.definition, record is not None and record.pinned
+
+
 def _went_on(state: State, name: str) -> None:
-    """Whether a view can be waited for concerns all that is made from it."""
+    """Whether a table or view can be waited for, and has states, concerns all that is made from it."""
     state.index.stale |= downstream(state, name) & state.views.keys()
 
 
@@ -126,6 +132,7 @@ def _happened(state: State, view: ViewState, event: events.Event) -> None:
             runs.failed(state, view, event)
         case events.Skipped():
             queue.skip(state, event)
+            runs.caught_up(state, view)
             if view is not None and view.definition.earlier:
                 # A change of an earlier partition came while these were one slice of no certain time.
                 runs.inherit(state, event.view, [each for each, _ in event.left])
@@ -160,6 +167,8 @@ def _changed(state: State, event: events.Changed) -> None:
         record.watermark = None
     record.schema, record.created = event.schema, event.created
     pinned_states.reached(record, event.watermark)
+    if record.pinned != event.pinned:
+        _went_on(state, event.table)
     record.snapshot, record.pinned = event.snapshot, event.pinned
     for seen in event.partitions:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
@@ -300,7 +309,7 @@ def _unreadable(state: State, table: str, reason: Reason | None) -> None:
 def _resumed(state: State, name: str) -> None:
     view = state.views[name]
     view.status, view.reason, view.failures, view.retry_at = Status.ACTIVE, None, 0, 0
-    view.released = view.released and (bool(view.pending) or name in state.running)
+    runs.caught_up(state, view)
 
 
 def _halt_unreadable(state: State, name: str) -> None:

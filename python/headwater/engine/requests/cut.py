@@ -77,9 +77,16 @@ def begun(state: State, event: Started) -> Inputs:
 
 
 def ended(state: State, run: Run) -> tuple[dict[str, Version], dict[str, Version]]:
-    """What a run holds at its end, and the first change of each table that it was for. Changes may have joined it."""
+    """What a run holds at its end, and the first change of each table that it was for. Changes may have joined it.
+
+    A run that was asked for reads its sources as they are. So it may show changes that its view is still pending for,
+    and no version before it is one without these. Its own version stands for them.
+    """
     needs = [origins for _, origins in run.needs]
-    return newest(dict(run.holds), carried(state, needs, max)), carried(state, needs, min)
+    first = carried(state, needs, min)
+    if any(state.origins[each].asked for origins in needs for each in origins if each in state.origins):
+        first[run.view] = run.version
+    return newest(dict(run.holds), carried(state, needs, max)), first
 
 
 def skipped(state: State, view: ViewState, event: Skipped) -> dict[str, Version]:
