@@ -81,6 +81,8 @@ BY_EXAMPLE = {
     "a manifest is read as it is": ("test_buckets.py",),
     "the totals of another Spark are read": ("test_buckets.py",),
     "a run goes on in what it left of other work": ("test_buckets.py",),
+    "the totals of some buckets count as all": ("test_buckets.py",),
+    "totals in the driver are those of other buckets": ("test_buckets.py",),
     "a view counts for itself alone": ("test_urgency.py",),
     "a long refresh takes the last track": ("test_urgency.py",),
     "a refresh may wait for ever": ("test_urgency.py",),
@@ -424,7 +426,7 @@ MUTATIONS = {
     ),
     "a view that was let go past says nothing when it catches up": (
         "engine/record/runs.py",
-        "        if changed:\n",
+        "        if changed or marked:\n",
         "        if False:\n",
     ),
     "readers are not told what came out changed": (
@@ -638,6 +640,36 @@ MUTATIONS = {
         "spark/refreshing/methods/buckets.py",
         "        self._clear()\n        written = self._written(rows, FIRST, (0,), 1)\n",
         "        written = self._written(rows, FIRST, (0,), 1)\n",
+    ),
+    "a view that caught up without a refresh stays released": (
+        "engine/record/transition.py",
+        "            runs.caught_up(state, view)\n            if view is not None",
+        "            if view is not None",
+    ),
+    "a version that was asked for is like any other": (
+        "engine/requests/cut.py",
+        "    if any(state.origins[each].asked for",
+        "    if False and any(state.origins[each].asked for",
+    ),
+    "a table that gets snapshots concerns its readers alone": (
+        "engine/record/transition.py",
+        "    if record.pinned != event.pinned:\n",
+        "    if False:\n",
+    ),
+    "a mark is told where rows changed": (
+        "engine/record/runs.py",
+        "        if changed or marked:\n",
+        "        if changed:\n",
+    ),
+    "the totals of some buckets count as all": (
+        "spark/refreshing/methods/totals.py",
+        "        if self.near is not None and (few or len(self.touched) == len(self.manifest.buckets)):\n",
+        "        if self.near is not None:\n",
+    ),
+    "totals in the driver are those of other buckets": (
+        "spark/refreshing/methods/buckets.py",
+        "        return self._spread(manifest), None\n",
+        "        return self._spread(manifest), None if near is None else near.frame\n",
     ),
     "a view counts for itself alone": (
         "engine/decide/benefit.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from headwater.model.reason import Code
 from headwater.model.work import LeftTotals, Totals
 from headwater.spark.refreshing.methods import buckets
 from headwater.spark.refreshing.methods.buckets import BYTES, MOST, Bucket, Manifest, TotalsDirectory, count
+from headwater.spark.refreshing.methods.totals import Left
 from headwater.spark.tables.compaction import LISTED_FILES, files
 from headwater.spark.tables.compaction import MOST as MOST_OF_A_FILE
 
@@ -77,6 +79,19 @@ class Groups(dict[int, str]):
         return self
 
 
+class Near:
+    """Totals in the driver, which writes them."""
+
+    def __init__(self, disk: Disk, groups: Groups) -> None:
+        self.frame, self._disk = groups, disk
+
+    def write(self, root: str) -> dict[str, dict[str, int]]:
+        for bucket, text in self.frame.items():
+            self._disk.step()
+            self._disk.files[f"{root}/bucket={bucket}/part-1"] = text
+        return self._disk.listed(root)
+
+
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     return disk_in(monkeypatch)
@@ -85,20 +100,23 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 def disk_in(monkeypatch: pytest.MonkeyPatch) -> Disk:
     made = Disk()
 
-    def write(session: Any, rows: Groups, path: str, *by: str) -> None:
+    def write(rows: Groups, path: str, *by: str) -> None:
         for bucket, groups in rows.items() if by else [(None, "".join(rows.values()))]:
             made.step()
             made.files[f"{path}/part-{len(made.files)}" if bucket is None else f"{path}/bucket={bucket}/part-1"] = (
                 groups
             )
 
+    monkeypatch.setattr(buckets, "having", lambda session, settings: contextlib.nullcontext())
     monkeypatch.setattr(buckets, "write", write)
     monkeypatch.setattr(buckets, "found", lambda session, paths, columns: [made.files[each] for each in paths])
     return made
 
 
 def of(disk: Disk, version: int, spark: str = "4.1.4") -> TotalsDirectory:
-    totals: Any = SimpleNamespace(bucketed=lambda rows, count: rows)
+    few = version % 2  # in every other run, the driver writes the totals
+    near = lambda rows, count: Near(disk, rows) if few else None  # noqa: E731
+    totals: Any = SimpleNamespace(bucketed=lambda rows, count: rows, near=near)
     session: Any = SimpleNamespace(version=spark)
     return TotalsDirectory(disk, session, totals, PLACE, version)  # type: ignore[arg-type,return-value]
 
@@ -118,7 +136,9 @@ def refreshed(disk: Disk, known: Totals, version: int, touched: Collection[int],
     directory = of(disk, version)
     before = directory.recorded(known)
     directory.read(before, touched)
-    manifest = directory.write_some(known.version, before, lambda: Groups({n: text for n in touched if text}), touched)  # type: ignore[arg-type,return-value]
+    manifest, _ = directory.write_some(
+        known.version, before, lambda: Groups({n: text for n in touched if text}), touched
+    )  # type: ignore[arg-type,return-value]
     directory.keep(manifest, known)
     return Totals(version, (), LeftTotals(manifest.digest))
 
@@ -243,15 +263,30 @@ def test_large_totals_have_more_buckets(disk: Disk, monkeypatch: pytest.MonkeyPa
     assert count(10 * MOST * BYTES) == MOST
     monkeypatch.setattr(buckets, "BYTES", 4)
     known, before = first(disk, 1)
-    grown = of(disk, 2).write_some(1, before, lambda: Groups({0: "a" * 15}), [0])  # type: ignore[arg-type,return-value]
+    grown, _ = of(disk, 2).write_some(1, before, lambda: Groups({0: "a" * 15}), [0])  # type: ignore[arg-type,return-value]
     assert len(grown.buckets) == 1, "less than four times its size"
     monkeypatch.setattr(
         of(disk, 2).__class__, "read", lambda self, manifest, touched=None: Groups({0: "a" * 8, 3: "b" * 8})
     )
-    grown = of(disk, 3).write_some(1, before, lambda: Groups({0: "a" * 16}), [0])  # type: ignore[arg-type,return-value]
+    grown, near = of(disk, 3).write_some(1, before, lambda: Groups({0: "a" * 16}), [0])  # type: ignore[arg-type,return-value]
+    assert near is None, "the driver has the rows of buckets of before"
     assert [each.place for each in grown.buckets] == ["v3/b/bucket=0", "", "", "v3/b/bucket=3"]
     of(disk, 3).keep(grown, known)
     assert not disk.below(f"{PLACE}/v3/a") and not disk.below(f"{PLACE}/v2")
+
+
+def test_totals_of_some_buckets_in_the_driver_are_not_all(disk: Disk) -> None:
+    known, before = first(disk, 2)
+    directory = of(disk, 3)
+    manifest, near = directory.write_some(known.version, before, lambda: Groups({1: "new"}), [1])  # type: ignore[arg-type,return-value]
+    assert near == {1: "new"}
+
+    def left(*touched: int) -> Left:
+        return Left(directory, None, manifest, touched, 0.0, near=near)  # type: ignore[arg-type]
+
+    assert left(1).rows(few=True) == near
+    assert left(1).rows(few=False) == ["0!", "new"]
+    assert left(0, 1).rows(few=False) == near
 
 
 @given(st.integers(1, 1 << 40))

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.spark.jvm import wire
+
 
 class ChangedGroups:
     """The totals of changed rows, in the driver."""
@@ -36,6 +38,26 @@ class ChangedGroups:
     def buckets(self, count: int) -> list[int]:
         """The buckets of these groups, of so many."""
         return [*self._groups.buckets(count)]
+
+
+class NearTotals:
+    """Totals of some buckets, in the driver."""
+
+    def __init__(self, near: JavaObject, session: SparkSession) -> None:
+        self._near, self._session = near, session
+
+    @property
+    def frame(self) -> DataFrame:
+        """The totals; no job reads them."""
+        return DataFrame(self._near.frame(), self._session)
+
+    def write(self, root: str) -> dict[str, dict[str, int]]:
+        """Writes them without a job, in a directory ``bucket=N`` for each bucket.
+
+        Returns:
+            Of each directory by its name, the bytes of each file by its name.
+        """
+        return wire.decode(self._near.write(root), dict[str, dict[str, int]])
 
 
 class QueryTotals:
@@ -74,6 +96,16 @@ class QueryTotals:
     def bucketed(self, totals: DataFrame, count: int) -> DataFrame:
         """Totals with the column ``bucket``, the bucket of each row, of so many."""
         return self._frame(self._totals.bucketed(totals._jdf, count))
+
+    def near(self, totals: DataFrame, count: int) -> NearTotals | None:
+        """Totals brought to the driver, which writes them in so many buckets; ``None`` if they are not few."""
+        found = self._totals.near(totals._jdf, count)
+        return None if found is None else NearTotals(found, self._session)
+
+    @property
+    def has_extremes(self) -> bool:
+        """Whether some totals are least or greatest values, which rows that go may take away."""
+        return self._totals.hasExtremes()
 
     @property
     def shown(self) -> list[int] | None:

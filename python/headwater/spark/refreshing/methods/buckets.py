@@ -25,7 +25,7 @@ from headwater.model.partition import Version
 from headwater.model.reason import Code
 from headwater.model.work import Totals
 from headwater.spark.jvm import wire
-from headwater.spark.jvm.query_totals import QueryTotals
+from headwater.spark.jvm.query_totals import NearTotals, QueryTotals
 from headwater.spark.jvm.sessions import having
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.hidden import OWN
@@ -35,6 +35,9 @@ BYTES = 1 << 19
 
 MOST = 1 << 10
 """Buckets. With more, listing their files takes longer than reading what they have too much."""
+
+NEAR = 1 << 20
+"""Bytes of touched buckets that are brought to the driver, and written there without a job."""
 
 GROWN = 4
 """When totals are so many times as large as their buckets are for, all are written anew in more buckets."""
@@ -206,17 +209,23 @@ class TotalsDirectory:
 
     def write_some(
         self, known: Version, before: Manifest, rows: Callable[[], DataFrame], touched: Collection[int]
-    ) -> Manifest:
-        """Writes the totals of some buckets.
+    ) -> tuple[Manifest, DataFrame | None]:
+        """Writes the totals of some buckets; the totals, too, if they are in the driver and lie in these buckets.
 
         Args:
             before: the manifest of the run that is ``known``.
             rows: of these buckets, if there is one.
         """
         self._clear()
-        written = self._written(rows(), FIRST, touched, len(before.buckets)) if touched else {}
+        made = rows() if touched else None
+        near = None
+        if made is not None and before.size(touched) <= NEAR:
+            near = self._totals.near(made, len(before.buckets))
+        written = {} if made is None else self._written(made, FIRST, touched, len(before.buckets), near=near)
         manifest = before.renewed(known, touched, written)
-        return manifest if manifest.bytes < GROWN * BYTES * len(manifest.buckets) else self._spread(manifest)
+        if manifest.bytes < GROWN * BYTES * len(manifest.buckets):
+            return manifest, None if near is None else near.frame
+        return self._spread(manifest), None
 
     def keep(self, manifest: Manifest, known: Totals | None) -> None:
         """Writes the manifest of the run, and removes what neither it nor the one on record needs. Runs of a higher
@@ -259,27 +268,42 @@ class TotalsDirectory:
         return evolve(manifest, buckets=tuple(written.get(n, Bucket()) for n in range(buckets)), replaced=())
 
     def _written(
-        self, rows: DataFrame, part: str, touched: Collection[int], buckets: int, gathered: bool = False
+        self,
+        rows: DataFrame,
+        part: str,
+        touched: Collection[int],
+        buckets: int,
+        gathered: bool = False,
+        near: NearTotals | None = None,
     ) -> dict[int, Bucket]:
-        """Writes totals, and tells the buckets that have files then. ``gathered``: one task writes a bucket."""
+        """Writes totals, and tells the buckets that have files then.
+
+        Args:
+            gathered: one task writes a bucket.
+            near: the same totals in the driver, which writes them then.
+        """
         root = posixpath.join(self._place, self._own, part)
-        if len(touched) == 1:
-            [only] = touched
-            write(self._session, rows, posixpath.join(root, f"bucket={only}"))
-        else:
-            apart = self._totals.bucketed(rows, buckets)
-            write(self._session, apart.repartition("bucket") if gathered else apart, root, "bucket")
+        with having(self._session, WRITTEN):
+            if near is not None:
+                listed = near.write(root)
+            elif len(touched) == 1:
+                [only] = touched
+                write(rows, posixpath.join(root, f"bucket={only}"))
+            else:
+                apart = self._totals.bucketed(rows, buckets)
+                write(apart.repartition("bucket") if gathered else apart, root, "bucket")
+        if near is None:
+            listed = self._shim.listed(root)
         return {
             int(name.partition("=")[2]): Bucket(posixpath.join(self._own, part, name), files)
-            for name, files in self._shim.listed(root).items()
+            for name, files in listed.items()
             if files
         }
 
 
-def write(session: SparkSession, rows: DataFrame, path: str, *by: str) -> None:
+def write(rows: DataFrame, path: str, *by: str) -> None:
     """Writes totals, in a directory for each value of a column."""
-    with having(session, WRITTEN):
-        rows.write.mode("overwrite").parquet(path, partitionBy=[*by] or None)
+    rows.write.mode("overwrite").parquet(path, partitionBy=[*by] or None)
 
 
 def found(session: SparkSession, paths: list[str], columns: StructType) -> DataFrame:

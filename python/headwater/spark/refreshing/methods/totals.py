@@ -51,6 +51,7 @@ class Left:
         touched: the buckets that it wrote.
         seconds: that it took to read and write them.
         groups: those that changed, if they are few.
+        near: the totals of the touched buckets, if they are in the driver.
     """
 
     directory: TotalsDirectory
@@ -59,6 +60,13 @@ class Left:
     touched: Collection[int]
     seconds: float
     groups: ChangedGroups | None = None
+    near: DataFrame | None = None
+
+    def rows(self, few: bool) -> DataFrame:
+        """All totals; ``few``: those of the touched buckets at least."""
+        if self.near is not None and (few or len(self.touched) == len(self.manifest.buckets)):
+            return self.near
+        return self.directory.read(self.manifest, self.touched if few else None)
 
     @property
     def told(self) -> LeftTotals:
@@ -81,7 +89,7 @@ def rows(run: Ingredients, work: ByTotals) -> Rows:
     files = None if reach is None else run.files(reach)
     with finding_changes(run.shim):
         few = shows is not None and files is not None
-        totals = left.directory.read(left.manifest, left.touched if few else None)
+        totals = left.rows(few)
 
     def planned() -> DataFrame:
         computed = run.cut(left.totals.finished(totals, disordered=few))
@@ -125,9 +133,10 @@ def _renewed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> 
 
     changed = terms(run, work.since, lambda each: run.shim.totals(each).terms(small(ONE_TASK)))
     _refuse_other_columns(before, changed)
-    groups = totals.collected(changed, FEW) if changed and small(SMALL_CHANGE) else None
+    at_once = bool(changed) and small(ONE_TASK) and _is_lone(run, work, totals, before)
+    groups = totals.collected(changed, FEW) if changed and small(SMALL_CHANGE) and not at_once else None
     touched = _touched(before, changed, groups)
-    few, began = groups is not None and before.size(touched) <= ONE_TASK, time.monotonic()
+    few, began = (at_once or groups is not None) and before.size(touched) <= ONE_TASK, time.monotonic()
 
     def anew(keys: JavaObject) -> DataFrame:
         return as_of_the_run(run, lambda each: run.shim.totals(each).within(keys))
@@ -139,11 +148,18 @@ def _renewed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> 
         known, come = looked_up(run.shim, totals, known, groups, few, anew)
         return totals.changed(known, [come], few)
 
-    manifest = directory.write_some(work.before.version, before, added, touched)
+    manifest, near = directory.write_some(work.before.version, before, added, touched)
     directory.keep(manifest, run.launch.totals)
     if len(manifest.buckets) != len(before.buckets):
         touched = range(len(manifest.buckets))
-    return Left(directory, totals, manifest, touched, time.monotonic() - began, groups)
+    return Left(directory, totals, manifest, touched, time.monotonic() - began, groups, near)
+
+
+def _is_lone(run: Ingredients, work: ByTotals, totals: QueryTotals, before: Manifest) -> bool:
+    """Whether the changed groups need not be known: there is one bucket, no group can lose its extreme, and all rows of
+    the view are written. Then no job asks for them first."""
+    went = any(run.read[each].removed is not None for each in work.since)
+    return len(before.buckets) == 1 and not (went and totals.has_extremes) and not may_stay(run.launch, work)
 
 
 def _touched(before: Manifest, changed: Sequence[DataFrame], groups: ChangedGroups | None) -> Collection[int]:

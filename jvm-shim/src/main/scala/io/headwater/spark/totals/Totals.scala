@@ -113,9 +113,19 @@ final class Totals(query: DataFrame) {
   /** Totals with the bucket of each row, of so many. Groups that are equal are in one bucket, as Spark groups them. */
   def bucketed(totals: DataFrame, count: Int): DataFrame = Access.frame(session) {
     val known = totals.queryExecution.analyzed
-    val columns = byName(known.output)
-    Project(known.output :+ Alias(bucket(bucketKeys.map(each => columns(each.name)), count), InBucket)(), known)
+    Project(known.output :+ Alias(bucketOf(known.output, count), InBucket)(), known)
   }
+
+  /** Totals in the driver, which writes them in so many buckets; null if they are not few. */
+  def near(totals: DataFrame, count: Int): NearTotals = NearTotals.of(totals, bucketOf(_, count)).orNull
+
+  private def bucketOf(output: Seq[Attribute], count: Int): Expression = {
+    val columns = byName(output)
+    bucket(bucketKeys.map(each => columns(each.name)), count)
+  }
+
+  /** Whether some totals are least or greatest values. */
+  def hasExtremes: Boolean = own.exists(_.isExtreme)
 
   /**
    * The positions of the groups' keys among the columns of the query; null unless each of its rows is made of one group alone,
