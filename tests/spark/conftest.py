@@ -66,6 +66,8 @@ def application(tmp_path_factory) -> Iterator[SparkSession]:
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
+    # The engine starts now, and not at a pause of some test: what it adopts at its start is not what that test makes.
+    session.sql("SHOW MATERIALIZED VIEWS").collect()
     yield session
     session.stop()
     shutil.rmtree(home, ignore_errors=True)

@@ -13,7 +13,7 @@ from processes import SALES, Home, is_alive, until
 
 from headwater.model.event import Failed, Published
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 KILLS = 12
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,15 @@ class Lake:
         for statement in statements:
             self.sql(statement)
         return self.look(table, before)
+
+    @contextmanager
+    def setting(self, name: str, value: str) -> Iterator[None]:
+        """A setting of the session, for this block."""
+        self.session.conf.set(name, value)
+        try:
+            yield
+        finally:
+            self.session.conf.unset(name)
 
     def place(self, table: str) -> Path:
         return Path(self.sql(f"DESCRIBE DETAIL {table}")[0]["location"].removeprefix("file:"))
@@ -190,10 +200,11 @@ def test_a_table_without_partition_columns_has_one_partition(lake: Lake) -> None
 
 def test_a_generated_column_partitions(lake: Lake) -> None:
     """``PARTITIONED BY`` a column that the table makes from another one."""
-    lake.session.conf.set("spark.databricks.delta.generatedColumn.allowNullable", "true")
     columns = "t TIMESTAMP, p DATE GENERATED ALWAYS AS (CAST(t AS DATE))"
-    lake.sql(f"CREATE TABLE made ({columns}) USING delta PARTITIONED BY (p)")
-    assert changed(lake.after("made", "INSERT INTO made (t) VALUES (TIMESTAMP'2024-02-03 04:05:06')")) == ["2024-02-03"]
+    with lake.setting("spark.databricks.delta.generatedColumn.allowNullable", "true"):
+        lake.sql(f"CREATE TABLE made ({columns}) USING delta PARTITIONED BY (p)")
+        seen = lake.after("made", "INSERT INTO made (t) VALUES (TIMESTAMP'2024-02-03 04:05:06')")
+    assert changed(seen) == ["2024-02-03"]
 
 
 # --- partition values
@@ -230,13 +241,12 @@ def test_timestamps_in_the_log_may_be_local_or_of_utc(lake: Lake) -> None:
     """The texts of UTC are the same in sessions of all zones. A local one is another moment in each."""
     lake.sql("CREATE TABLE times (x INT, p TIMESTAMP) USING delta PARTITIONED BY (p)")
     for utc in ("true", "false"):
-        lake.session.conf.set("spark.databricks.delta.write.utcTimestampPartitionValues", utc)
-        lake.sql("INSERT INTO times VALUES (1, TIMESTAMP'2024-01-01 10:00:00')")
+        with lake.setting("spark.databricks.delta.write.utcTimestampPartitionValues", utc):
+            lake.sql("INSERT INTO times VALUES (1, TIMESTAMP'2024-01-01 10:00:00')")
         zone = lake.session.newSession()
         zone.conf.set("spark.sql.session.timeZone", "America/New_York")
         [seen] = DeltaTables(Shim(zone), Sessions(zone)).look([TableQuestion(f"{DATABASE}.times")])
         assert seen.partitions.keys() == {Slice.of(p="2024-01-01 10:00:00") if utc == "true" else Slice()}
-    lake.session.conf.unset("spark.databricks.delta.write.utcTimestampPartitionValues")
 
 
 # --- columns

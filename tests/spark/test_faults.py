@@ -14,7 +14,7 @@ from headwater.spark.jvm.jar import build_jar
 DAMAGES = ("garbage", "truncated", "malformed")
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]  # the first test runs the process of all
 
 
 @pytest.fixture(scope="module")

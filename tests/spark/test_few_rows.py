@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from spark_jobs import jobs_of_this_thread
 
 from headwater.model.seen import ChangedRows
 from headwater.spark.jvm.shim import Shim
@@ -35,18 +34,6 @@ ODD = {
 @pytest.fixture
 def shim(plain_spark: SparkSession) -> Shim:
     return Shim(plain_spark)
-
-
-@pytest.fixture
-def jobs(plain_spark: SparkSession) -> Iterator[list[int]]:
-    """The Spark jobs that a test started, after each call of ``started``."""
-    plain_spark.sparkContext.setJobGroup("few rows", "")
-    yield []
-    plain_spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-
-
-def started(session: SparkSession) -> int:
-    return len(session.sparkContext.statusTracker().getJobIdsForGroup("few rows"))
 
 
 def spelled(frame: DataFrame) -> list[tuple[str, ...]]:
@@ -133,9 +120,12 @@ def test_many_rows_that_are_left_are_read_as_often_as_wanted(plain_spark: SparkS
     assert joined.count() == 1, "rows of both sides are joined"
 
 
-def test_one_job_reads_the_rows_of_all_tables(plain_spark: SparkSession, shim: Shim, jobs: list[int]) -> None:
+def test_one_job_reads_the_rows_of_all_tables(plain_spark: SparkSession, shim: Shim) -> None:
     tables = [plain_spark.range(each + 1).selectExpr("id AS c", f"{each} AS n") for each in range(4)]
-    found = shim.few_rows([ChangedRows(each, each.where("c > 0")) for each in tables])
-    assert started(plain_spark) == 1
-    assert [each.added.collect() for each in found] == [[(0, n)] for n in range(4)]
-    assert shim.few_rows(found)[0].added.collect() == [(0, 0)] and started(plain_spark) == 1
+    with jobs_of_this_thread(plain_spark) as jobs:
+        found = shim.few_rows([ChangedRows(each, each.where("c > 0")) for each in tables])
+    assert len(jobs) == 1
+    with jobs_of_this_thread(plain_spark) as jobs:
+        assert [each.added.collect() for each in found] == [[(0, n)] for n in range(4)]
+        assert shim.few_rows(found)[0].added.collect() == [(0, 0)]
+    assert not jobs

@@ -14,7 +14,7 @@ import pytest
 from processes import Home, Session, until
 from support import EXTENSIONS
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 ROWS = 400_000
 QUERY = "SELECT sum(amount) AS total, count(*) AS n, day FROM sales GROUP BY day"

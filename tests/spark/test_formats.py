@@ -164,7 +164,10 @@ def test_a_lake_view_is_read_as_its_format_reads_it(shop: SparkSession) -> None:
     writer.conf.set("spark.headwater.internal", "true")  # a view's table is refused to others
     writer.sql(f"USE {database(shop)}")
     writer.sql("CREATE TABLE marked USING delta TBLPROPERTIES ('headwater.view' = '1') AS SELECT 5 AS id")
-    assert shop.newSession().table(f"{database(shop)}.marked").first()[0] == 5
+    try:
+        assert shop.newSession().table(f"{database(shop)}.marked").first()[0] == 5
+    finally:
+        writer.sql("DROP TABLE marked")
 
 
 def test_tables_of_files_beside_them_are_followed(spark: SparkSession) -> None:

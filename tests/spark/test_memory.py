@@ -14,7 +14,7 @@ from processes import Home, is_alive, until
 from headwater.memory.buffers.volume import LOCK
 from headwater.model.event import Prepared, Published, Started
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 FACTS = (
     "CREATE TABLE facts USING parquet AS SELECT id, id % 500 AS k, id % 3 AS m, uuid() AS note "

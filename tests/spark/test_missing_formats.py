@@ -114,6 +114,12 @@ def test_views_of_a_format_that_an_application_lacks_wait(home: Home, lacking: s
 
 
 def test_views_follow_when_their_format_is_there_again(home: Home) -> None:
+    with home.session(settings(home.folder, "delta")) as session:
+        session.run("INSERT INTO sales VALUES (10)")
+        with pytest.raises(SparkSqlError, match="cannot be refreshed now"):
+            session.run("REFRESH MATERIALIZED VIEWS")
+        waiting = {view for view, (state, _) in states(session).items() if state != "fresh"}
+        assert waiting == {*LACKING["delta"][0], "of_all"}
     with home.session(settings(home.folder)) as session:
         for table in ("sales", "d", "lake.db.i"):
             session.run(f"INSERT INTO {table} VALUES (10)")

@@ -218,6 +218,8 @@ def world(session: SparkSession, seed: int) -> World:
         rows = ChangedRows(*(frame(session, each) if each else None for each in (came, went)))
         if came or went:
             changed[name] = Shim(session).few_rows([rows])[0] if seed % 3 else rows
+    if "u" not in now:
+        before["u"] = now["u"] = written(session, "u", drawn(r, 10))
     return World(session, before, now, changed)
 
 

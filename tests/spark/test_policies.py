@@ -19,8 +19,9 @@ from headwater.spark.refreshing.warehouse import SparkWarehouse
 DAILY = "SELECT day, sum(amount) AS total FROM sales GROUP BY day"
 SPUN = "sum(pmod(hash(x, y), 7))"
 LATERAL = "LATERAL VIEW explode(sequence(1, spin)) a AS x LATERAL VIEW explode(sequence(1, 1000)) b AS y"
-LONG = 20_000
-"""So many turns take some seconds, in which a Spark job can be cancelled."""
+LONG = {"queue": 20_000, "preempt": 100_000}
+"""So many turns take some seconds, in which a Spark job can be cancelled. What is to be cancelled lasts longer than the
+statement that does it."""
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_a_change_while_a_view_is_refreshed_is_next_or_preempts(sales, journal: 
         events.extend(journal.events())
         return [each for each in events if isinstance(each, kind) and each.view == f"{database(sales)}.spun"]
 
-    sales.sql(f"INSERT INTO sales VALUES (1, {LONG}, DATE '2024-01-01')")
+    sales.sql(f"INSERT INTO sales VALUES (1, {LONG[policy]}, DATE '2024-01-01')")
     until(lambda: seen(Started), "refresh of spun")
     sales.sql("INSERT INTO sales VALUES (1, 1, DATE '2024-01-01')")
     drain(sales)
@@ -73,7 +74,7 @@ def test_a_change_while_a_view_is_refreshed_is_next_or_preempts(sales, journal: 
         assert sales.sql("SHOW REFRESHES FOR spun LIMIT 2").collect()[1]["status"] == "cancelled"
     else:
         assert not first & last and not cancelled and len(seen(Published)) == 2
-    assert sales.sql("SELECT sum(n) FROM spun").first()[0] == (LONG + 3) * 1000
+    assert sales.sql("SELECT sum(n) FROM spun").first()[0] == (LONG[policy] + 3) * 1000
 
 
 def running(spark: SparkSession, view: str, version: object) -> list[int]:

@@ -53,6 +53,7 @@ def both_run(home: Home) -> bool:
     return len(set(found)) == 2
 
 
+@pytest.mark.timeout(600)
 def test_all_act(metastore: str, tmp_path: Path) -> None:
     home = Home(tmp_path)
     shared = {

@@ -171,7 +171,7 @@ def test_connect_and_jdbc_lead_to_the_same_views(server: Server) -> None:
     )
     assert (made, filled) == ([], [])
     assert created == [["default.daily created: 2 partitions, 2 rows"]]
-    assert [row[1:4] for row in shown] == [["daily", "fresh", "2"]]
+    assert [row[1:4] for row in shown if row[1] == "daily"] == [["daily", "fresh", "2"]]
 
     said = server.through_jdbc(
         "SET spark.headwater.wait = true",
