@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 FOLDERS = ("spark", "laws", "unit", "golden")
 """The order of a run by several workers. Files of Spark last longest and come first, so that short files fill the end
 of both workers."""
+
+# Hypothesis also draws numbers and texts that stand in modules which are loaded. So a test would see other examples in
+# another process, or after any change of the code. There is no setting against it.
+_NO_CONSTANTS = providers.Constants()
+providers._get_local_constants = lambda: _NO_CONSTANTS  # type: ignore[attr-defined]
 
 # A busy machine has no say in whether a law holds, so no example has a deadline.
 settings.register_profile("quick", max_examples=34, deadline=None)

@@ -76,5 +76,7 @@ def test_small_views_follow_random_changes(tmp_path: Path) -> None:
             for view, query in views.items():
                 assert holds(session, view, query.replace(" ORDER BY n", "")), view
         for view in views:
-            modes |= {(view, row[[*REFRESHES].index("mode")]) for row in session.run(f"SHOW REFRESHES FOR {view} LIMIT 4")}
+            modes |= {
+                (view, row[[*REFRESHES].index("mode")]) for row in session.run(f"SHOW REFRESHES FOR {view} LIMIT 4")
+            }
         assert {view for view, mode in modes if mode == "incremental"} == views.keys(), modes
