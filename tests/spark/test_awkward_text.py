@@ -6,10 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from support import Journal, database
 
-from headwater.spark.refreshing.methods.buckets import found, write
+from headwater.spark.jvm.query_totals import NearTotals
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.refreshing.methods.buckets import found, write, write_near
 
 AWKWARD = ["${name}", "${env:HOME}", "it's", 'a"b', "a\\b", "a\nb", "a\0b", "a`b", "-- x", "/*", "é😀", "a%b"]
 """Keys; beside them two of bytes that are no UTF-8, one of which has half of a character."""
@@ -155,6 +157,29 @@ def test_a_view_keeps_its_ansi(spark: SparkSession, places: dict[str, str], jour
             assert there.table(view).collect() == there.sql(query).collect(), view
 
 
+def near_totals(session: SparkSession, rows: DataFrame) -> NearTotals:
+    """Rows with the column ``key0``, in the driver."""
+    near = Shim(session).totals(session.sql("SELECT id, count(*) AS n FROM range(3) GROUP BY id")).near(rows, 1)
+    assert near is not None
+    return near
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_rows_that_come_to_the_driver_are_made_by_the_settings_of_their_session(
+    plain_spark: SparkSession, adaptive: str
+) -> None:
+    """Also those of a first stage. The text has no two digits for a month, which only the old parser takes."""
+    session = plain_spark.newSession()
+    session.conf.set("spark.sql.ansi.enabled", "false")
+    session.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    session.conf.set("spark.sql.adaptive.enabled", adaptive)
+    at = "to_timestamp(concat('2020-1-', id + 1), if(id < 9, 'yyyy-MM-dd', 'y'))"
+    rows = session.sql(f"SELECT CAST(id % 2 AS INT) AS key0, max({at}) AS at FROM range(0, 8, 1, 2) GROUP BY id % 2")
+    near = near_totals(session, rows).frame.collect()
+    assert sorted(near) == sorted(rows.collect())
+    assert rows.where("at IS NULL").isEmpty()
+
+
 def test_totals_obey_no_settings_of_the_application(plain_spark: SparkSession, tmp_path: Path) -> None:
     session = plain_spark.newSession()
     settings = {
@@ -174,7 +199,10 @@ def test_totals_obey_no_settings_of_the_application(plain_spark: SparkSession, t
         "CAST(1 AS DECIMAL(38, 3)) AS n, struct(ts) AS s FROM VALUES (TIMESTAMP '1500-01-01 00:00:00.123456') AS v(ts)"
     )
     write(session, rows, str(tmp_path / "totals"))
-    back = found(session, [str(tmp_path / "totals")], rows.schema)
-    same = rows.join(back, [rows[each].eqNullSafe(back[each]) for each in rows.columns])
-    assert same.count() == 1 and back.dtypes == rows.dtypes
+    near = near_totals(session, rows.selectExpr("1 AS key0", "*"))
+    assert write_near(session, near, str(tmp_path / "near")).keys() == {"bucket=0"}
+    for place in ("totals", "near/bucket=0"):
+        back = found(session, [str(tmp_path / place)], rows.schema)
+        same = rows.join(back, [rows[each].eqNullSafe(back[each]) for each in rows.columns])
+        assert same.count() == 1 and back.dtypes == rows.dtypes, place
     assert {name: session.conf.get(name) for name in settings} == settings

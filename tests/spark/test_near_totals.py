@@ -18,6 +18,8 @@ QUERIES = {
     "sums": "SELECT k, sum(x) AS x, count(*) AS n, avg(x) AS mean FROM {table} GROUP BY k",
     "extremes": "SELECT k, min(x) AS least, max(d) AS greatest FROM {table} GROUP BY k",
     "no_key": "SELECT sum(x) AS x, count(*) AS n, count(DISTINCT k) AS k FROM {table}",
+    "without": "SELECT k, max(d) AS d FROM {table} a WHERE NOT EXISTS (SELECT 1 FROM {table} b WHERE b.x = a.x + 1) "
+    "GROUP BY k",
     "above": "SELECT n, count(*) AS k FROM (SELECT k, count(*) AS n FROM {table} GROUP BY k) GROUP BY n ORDER BY n",
 }
 FORMATS = {"parquet": "default.sales", "delta": "default.sales_delta", "iceberg": "lake.db.sales"}
@@ -79,4 +81,5 @@ def test_small_views_follow_random_changes(tmp_path: Path) -> None:
             modes |= {
                 (view, row[[*REFRESHES].index("mode")]) for row in session.run(f"SHOW REFRESHES FOR {view} LIMIT 4")
             }
-        assert {view for view, mode in modes if mode == "incremental"} == views.keys(), modes
+        followed = {view for view, mode in modes if mode == "incremental"}
+        assert followed >= {view for view in views if "without" not in view}, modes

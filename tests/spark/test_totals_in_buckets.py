@@ -149,7 +149,7 @@ class World:
             known, come = looked_up(self.shim, totals, known, groups, few, anew)
             return totals.changed(known, [come], few)
 
-        manifest, near = directory.write_some(self.known.version, before, added, touched)
+        manifest, near = directory.write_some(self.known.version, before, added, touched, few)
         if near is not None:
             self.near += 1
             kept = touched if len(manifest.buckets) == len(before.buckets) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Collection
 from types import SimpleNamespace
 from typing import Any
@@ -100,14 +99,14 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 def disk_in(monkeypatch: pytest.MonkeyPatch) -> Disk:
     made = Disk()
 
-    def write(rows: Groups, path: str, *by: str) -> None:
+    def write(session: Any, rows: Groups, path: str, *by: str) -> None:
         for bucket, groups in rows.items() if by else [(None, "".join(rows.values()))]:
             made.step()
             made.files[f"{path}/part-{len(made.files)}" if bucket is None else f"{path}/bucket={bucket}/part-1"] = (
                 groups
             )
 
-    monkeypatch.setattr(buckets, "having", lambda session, settings: contextlib.nullcontext())
+    monkeypatch.setattr(buckets, "write_near", lambda session, near, root: near.write(root))
     monkeypatch.setattr(buckets, "write", write)
     monkeypatch.setattr(buckets, "found", lambda session, paths, columns: [made.files[each] for each in paths])
     return made
@@ -137,7 +136,7 @@ def refreshed(disk: Disk, known: Totals, version: int, touched: Collection[int],
     before = directory.recorded(known)
     directory.read(before, touched)
     manifest, _ = directory.write_some(
-        known.version, before, lambda: Groups({n: text for n in touched if text}), touched
+        known.version, before, lambda: Groups({n: text for n in touched if text}), touched, True
     )  # type: ignore[arg-type,return-value]
     directory.keep(manifest, known)
     return Totals(version, (), LeftTotals(manifest.digest))
@@ -251,7 +250,7 @@ def test_another_version_of_spark_may_have_another_hash(disk: Disk) -> None:
 
 def test_a_run_that_goes_on_with_other_work_leaves_nothing_of_the_first(disk: Disk) -> None:
     known, before = first(disk, 2)
-    of(disk, 2).write_some(1, before, lambda: Groups({0: "old", 1: "old"}), [0, 1])  # type: ignore[arg-type,return-value]
+    of(disk, 2).write_some(1, before, lambda: Groups({0: "old", 1: "old"}), [0, 1], True)  # type: ignore[arg-type,return-value]
     manifest = of(disk, 2).write(Groups({0: "new"}))  # type: ignore[arg-type,return-value]
     of(disk, 2).keep(manifest, known)
     assert content(disk, Totals(2, (), LeftTotals(manifest.digest))) == ["new"]
@@ -263,12 +262,12 @@ def test_large_totals_have_more_buckets(disk: Disk, monkeypatch: pytest.MonkeyPa
     assert count(10 * MOST * BYTES) == MOST
     monkeypatch.setattr(buckets, "BYTES", 4)
     known, before = first(disk, 1)
-    grown, _ = of(disk, 2).write_some(1, before, lambda: Groups({0: "a" * 15}), [0])  # type: ignore[arg-type,return-value]
+    grown, _ = of(disk, 2).write_some(1, before, lambda: Groups({0: "a" * 15}), [0], True)  # type: ignore[arg-type,return-value]
     assert len(grown.buckets) == 1, "less than four times its size"
     monkeypatch.setattr(
         of(disk, 2).__class__, "read", lambda self, manifest, touched=None: Groups({0: "a" * 8, 3: "b" * 8})
     )
-    grown, near = of(disk, 3).write_some(1, before, lambda: Groups({0: "a" * 16}), [0])  # type: ignore[arg-type,return-value]
+    grown, near = of(disk, 3).write_some(1, before, lambda: Groups({0: "a" * 16}), [0], True)  # type: ignore[arg-type,return-value]
     assert near is None, "the driver has the rows of buckets of before"
     assert [each.place for each in grown.buckets] == ["v3/b/bucket=0", "", "", "v3/b/bucket=3"]
     of(disk, 3).keep(grown, known)
@@ -278,7 +277,7 @@ def test_large_totals_have_more_buckets(disk: Disk, monkeypatch: pytest.MonkeyPa
 def test_totals_of_some_buckets_in_the_driver_are_not_all(disk: Disk) -> None:
     known, before = first(disk, 2)
     directory = of(disk, 3)
-    manifest, near = directory.write_some(known.version, before, lambda: Groups({1: "new"}), [1])  # type: ignore[arg-type,return-value]
+    manifest, near = directory.write_some(known.version, before, lambda: Groups({1: "new"}), [1], True)  # type: ignore[arg-type,return-value]
     assert near == {1: "new"}
 
     def left(*touched: int) -> Left:

@@ -339,7 +339,7 @@ def test_what_a_refresh_costs_and_how_often_sources_change_is_told():
     state.views["v"].costs.narrow[Mode.CHANGES] = Narrow(1.2, 1_500_000, lost=Loss(20_000_000, 6.0, None, 0.5))
     told = report.describe(state, "v", True, 40_000)
     said = (
-        "4.1 s as whole partitions; 1.2 s by changes, when 1.5 MB had come and gone; "
+        "4.1 s as whole partitions; 1.2 s by changes after 1.5 MB of changed files; "
         "6.0 s by changes after 20.0 MB, more than whole partitions"
     )
     assert ["a refresh", said, "lately"] in told

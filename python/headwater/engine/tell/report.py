@@ -249,7 +249,8 @@ def describe(state: State, name: str, extended: bool, now: int, formats: Mapping
         return rows
     rows += _totals(view)
     rows += [[key, value, "property"] for key, value in definition.properties]
-    rows += [["location", definition.root, None], ["session", f"{definition.catalog}.{definition.database}", None]]
+    rows += [["location", definition.root, None]] if definition.root else []
+    rows += [["session", f"{definition.catalog}.{definition.database}", None]]
     rows += [["", "", ""], ["# reads", "", ""]]
     for dependency in definition.dependencies:
         rows += [
@@ -303,11 +304,9 @@ def _costs(view: ViewState) -> str:
     for method in methods_of(view.definition):
         known = view.costs.narrow.get(method.mode)
         if known is not None and known.seconds is not None:
-            told.append(f"{known.seconds:.1f} s {method.said}, when {known.churn / 1e6:.1f} MB had come and gone")
+            told.append(f"{known.seconds:.1f} s {method.said} after {_size(known.churn)} of changed files")
         if known is not None and (lost := known.lost) is not None:
-            told.append(
-                f"{lost.seconds:.1f} s {method.said} after {lost.churn / 1e6:.1f} MB, more than whole partitions"
-            )
+            told.append(f"{lost.seconds:.1f} s {method.said} after {_size(lost.churn)}, more than whole partitions")
     return "; ".join(told)
 
 
@@ -316,11 +315,13 @@ def _totals(view: ViewState) -> list[Row]:
     known, whole = view.totals, view.costs.size * max(1, view.costs.partitions)
     if known is None:
         return []
-    size = known.left.size
-    room = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} KB"
-    beside = f", {size / whole:.2g} times the view" if whole else ""
+    beside = f", {known.left.size / whole:.2g} times the view" if whole else ""
     took = f"{known.left.seconds:.1f} s of the {known.took:.1f} s of the refresh that left them"
-    return [["totals", f"{room}{beside}", took]]
+    return [["totals", f"{_size(known.left.size)}{beside}", took]]
+
+
+def _size(bytes: float) -> str:
+    return f"{bytes / 1e6:.1f} MB" if bytes >= 1e6 else f"{bytes / 1e3:.1f} KB"
 
 
 def _kind(definition: Definition) -> str:

@@ -208,18 +208,22 @@ class TotalsDirectory:
         )
 
     def write_some(
-        self, known: Version, before: Manifest, rows: Callable[[], DataFrame], touched: Collection[int]
+        self, known: Version, before: Manifest, rows: Callable[[], DataFrame], touched: Collection[int], few: bool
     ) -> tuple[Manifest, DataFrame | None]:
         """Writes the totals of some buckets; the totals, too, if they are in the driver and lie in these buckets.
 
         Args:
             before: the manifest of the run that is ``known``.
             rows: of these buckets, if there is one.
+            few: whether one task makes them.
+
+        Raises:
+            ChangesUnknown: a group lies in another bucket than it did.
         """
         self._clear()
         made = rows() if touched else None
         near = None
-        if made is not None and before.size(touched) <= NEAR:
+        if made is not None and few and before.size(touched) <= NEAR:
             near = self._totals.near(made, len(before.buckets))
         written = {} if made is None else self._written(made, FIRST, touched, len(before.buckets), near=near)
         manifest = before.renewed(known, touched, written)
@@ -283,27 +287,36 @@ class TotalsDirectory:
             near: the same totals in the driver, which writes them then.
         """
         root = posixpath.join(self._place, self._own, part)
-        with having(self._session, WRITTEN):
-            if near is not None:
-                listed = near.write(root)
-            elif len(touched) == 1:
+        if near is not None:
+            listed = write_near(self._session, near, root)
+        else:
+            if len(touched) == 1:
                 [only] = touched
-                write(rows, posixpath.join(root, f"bucket={only}"))
+                write(self._session, rows, posixpath.join(root, f"bucket={only}"))
             else:
                 apart = self._totals.bucketed(rows, buckets)
-                write(apart.repartition("bucket") if gathered else apart, root, "bucket")
-        if near is None:
+                write(self._session, apart.repartition("bucket") if gathered else apart, root, "bucket")
             listed = self._shim.listed(root)
-        return {
+        found = {
             int(name.partition("=")[2]): Bucket(posixpath.join(self._own, part, name), files)
             for name, files in listed.items()
             if files
         }
+        if not found.keys() <= set(touched):
+            raise ChangesUnknown(Code.METHOD_TOTALS_LOST, "its totals lie in other buckets than this Spark puts them")
+        return found
 
 
-def write(rows: DataFrame, path: str, *by: str) -> None:
+def write(session: SparkSession, rows: DataFrame, path: str, *by: str) -> None:
     """Writes totals, in a directory for each value of a column."""
-    rows.write.mode("overwrite").parquet(path, partitionBy=[*by] or None)
+    with having(session, WRITTEN):
+        rows.write.mode("overwrite").parquet(path, partitionBy=[*by] or None)
+
+
+def write_near(session: SparkSession, near: NearTotals, root: str) -> dict[str, dict[str, int]]:
+    """Writes totals that are in the driver; the bytes of each file by its name, by the name of its directory."""
+    with having(session, WRITTEN):
+        return near.write(root)
 
 
 def found(session: SparkSession, paths: list[str], columns: StructType) -> DataFrame:

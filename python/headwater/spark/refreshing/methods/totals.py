@@ -148,7 +148,7 @@ def _renewed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> 
         known, come = looked_up(run.shim, totals, known, groups, few, anew)
         return totals.changed(known, [come], few)
 
-    manifest, near = directory.write_some(work.before.version, before, added, touched)
+    manifest, near = directory.write_some(work.before.version, before, added, touched, few)
     directory.keep(manifest, run.launch.totals)
     if len(manifest.buckets) != len(before.buckets):
         touched = range(len(manifest.buckets))
@@ -157,9 +157,10 @@ def _renewed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> 
 
 def _is_lone(run: Ingredients, work: ByTotals, totals: QueryTotals, before: Manifest) -> bool:
     """Whether the changed groups need not be known: there is one bucket, no group can lose its extreme, and all rows of
-    the view are written. Then no job asks for them first."""
-    went = any(run.read[each].removed is not None for each in work.since)
-    return len(before.buckets) == 1 and not (went and totals.has_extremes) and not may_stay(run.launch, work)
+    the view are written. Then no job asks for them first. Changed rows of one place make few groups; those that are
+    joined with others may make many."""
+    places = sum(len(each.occurrences) for each in run.launch.definition.dependencies)
+    return len(before.buckets) == places == 1 and not totals.has_extremes and not may_stay(run.launch, work)
 
 
 def _touched(before: Manifest, changed: Sequence[DataFrame], groups: ChangedGroups | None) -> Collection[int]:

@@ -7,7 +7,6 @@ import org.apache.hadoop.mapreduce.{Job, TaskAttemptID, TaskType}
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, Repartition}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.headwater.{Access, Few, Gathered}
@@ -20,8 +19,11 @@ import org.apache.spark.sql.headwater.{Access, Few, Gathered}
  */
 final class NearTotals private (session: SparkSession, output: Seq[Attribute], bucket: Expression, rows: Seq[UnsafeRow]) {
 
-  /** The totals; no job reads them. One task goes on with them: Spark would spread them over all cores. */
-  def frame: DataFrame = Access.frame(session)(Repartition(1, shuffle = false, LocalRelation(output, rows)))
+  /**
+   * The totals; no job reads them, and one task goes on with them. They are no local relation: of one, Spark evaluates
+   * conditions in the driver, with whatever functions they call, and it spreads its rows over all cores.
+   */
+  def frame: DataFrame = Gathered.oneTask(session, DataTypeUtils.fromAttributes(output), rows)
 
   /**
    * Writes a file for each bucket that has a group, as Spark writes Parquet in this session.
@@ -43,7 +45,8 @@ final class NearTotals private (session: SparkSession, output: Seq[Attribute], b
 }
 
 private[spark] object NearTotals {
-  private val Most = Few(rows = 50000, bytes = 8L << 20)
+  /** A megabyte of Parquet may hold a hundred thousand narrow rows. */
+  private val Most = Few(rows = 200000, bytes = 8L << 20)
 
   /**
    * The totals, if they are few, by one job.

@@ -13,7 +13,7 @@ import org.apache.spark.sql.classic.{Dataset, ExpressionUtils, SparkSession}
 import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier, LookupCatalog, Table, V1Table}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
-import org.apache.spark.sql.execution.QueryExecution
+import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
 import org.apache.spark.sql.execution.command.ViewHelper
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, InsertIntoHadoopFsRelationCommand, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2Strategy}
@@ -126,8 +126,17 @@ object Access {
   def frame(session: org.apache.spark.sql.SparkSession)(plan: => LogicalPlan): DataFrame =
     classic(session).withActive(Dataset.ofRows(classic(session), plan))
 
+  /**
+   * Runs jobs with the settings of a session in all their tasks. Spark does so for what it calls an execution. Elsewhere, all
+   * stages but the last would have its defaults: a date may be another one by another `timeParserPolicy`.
+   */
+  def running[A](session: org.apache.spark.sql.SparkSession)(body: => A): A = {
+    val own = classic(session)
+    own.withActive(SQLExecution.withSQLConfPropagated(own)(body))
+  }
+
   /** The rows of a small plan, as Spark has them inside. Rows that are in the driver take no job. */
-  def rows(session: org.apache.spark.sql.SparkSession)(plan: => LogicalPlan): Array[InternalRow] = {
+  def rows(session: org.apache.spark.sql.SparkSession)(plan: => LogicalPlan): Array[InternalRow] = running(session) {
     val found = frame(session)(plan)
     Gathered.local(found).fold(found.queryExecution.toRdd.map(Copied).collect())(_.toArray[InternalRow])
   }
@@ -137,8 +146,10 @@ object Access {
 
   /** The columns of a plan, and at most so many of its rows in each partition. */
   def first(session: org.apache.spark.sql.SparkSession, most: Int)(plan: => LogicalPlan): (Seq[Attribute], Array[InternalRow]) = {
-    val made = frame(session)(plan).queryExecution
-    (made.analyzed.output, made.toRdd.mapPartitions(new First(most)).collect())
+    running(session) {
+      val made = frame(session)(plan).queryExecution
+      (made.analyzed.output, made.toRdd.mapPartitions(new First(most)).collect())
+    }
   }
 
   /** Rewrites a plan that may hold nodes which are already analysed (a cached relation is). */

@@ -28,7 +28,7 @@ final class Beside(
   import Beside._
 
   /** The rows of a query; none if there are too many. */
-  def of(frame: DataFrame): Option[Seq[UnsafeRow]] = Access.classic(frame.sparkSession).withActive {
+  def of(frame: DataFrame): Option[Seq[UnsafeRow]] = Access.running(frame.sparkSession) {
     val rows = frame.queryExecution.toRdd
     // Each task keeps rows of all groups. So there are no more tasks than run at the same time.
     val tasks = (Kept / (spans.count.toLong * beside).max(1)).min(rows.sparkContext.defaultParallelism)

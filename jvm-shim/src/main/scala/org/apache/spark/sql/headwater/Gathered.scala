@@ -6,7 +6,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.LocalTableScanExec
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
  * How much of a query is gathered in the driver. More than this is left where it is.
@@ -31,7 +31,7 @@ object Gathered {
   def of(frames: Seq[DataFrame], few: Seq[Few]): Seq[Option[Seq[UnsafeRow]]] = frames.headOption.fold(
     Seq.empty[Option[Seq[UnsafeRow]]]) { first =>
     val session = Access.classic(first.sparkSession)
-    session.withActive {
+    Access.running(session) {
       val here = frames.zip(few).map { case (frame, most) => local(frame).filter(rows => fits(rows, most)) }
       val asked = frames.zipWithIndex.filter { case (frame, n) => here(n).isEmpty && size(frame) <= few(n).read }
       val parts = asked.map { case (frame, n) =>
@@ -56,6 +56,12 @@ object Gathered {
       case scan: LocalTableScanExec => Some(scan.executeCollect().toSeq.map(_.asInstanceOf[UnsafeRow]))
       case _ => None
     }
+  }
+
+  /** Rows in memory that one task reads. */
+  def oneTask(of: org.apache.spark.sql.SparkSession, columns: StructType, rows: Seq[InternalRow]): DataFrame = {
+    val session = Access.classic(of)
+    session.withActive(session.internalCreateDataFrame(session.sparkContext.parallelize(rows, 1), columns))
   }
 
   /** The bytes that a query reads, by Spark's estimate. */

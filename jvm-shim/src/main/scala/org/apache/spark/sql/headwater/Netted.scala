@@ -60,7 +60,7 @@ object Netted {
   /** @param few which rows are brought to the driver */
   def of(came: DataFrame, went: DataFrame, few: Few): Netted = {
     val session = Access.classic(came.sparkSession)
-    session.withActive {
+    Access.running(session) {
       val size = Gathered.size(came) + Gathered.size(went)
       val tasks = (size / Task + 1).min(session.sessionState.conf.numShufflePartitions).toInt
       val both = weighed(came, 1).union(weighed(went, -1))
