@@ -80,6 +80,21 @@ def start(made: Machine, name: str) -> bool:
     return name in names and made.start(names.index(name))
 
 
+def run_now(made: Machine, name: str) -> bool:
+    """Whether a view could run, and did."""
+    began = start(made, name)
+    if began:
+        end(made, name)
+    return began
+
+
+def converged(made: Machine) -> None:
+    """Drains until nothing is left."""
+    made.drain()
+    made.settle()
+    assert not made.state.origins
+
+
 def fail_for_good(made: Machine, name: str) -> None:
     while made.state.views[name].status is not Status.FAILED:
         made.now += 300_000

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from cases import A1, change, end, machine, start, view
+import pytest
+from cases import A1, A2, change, converged, end, machine, run_now, start, view
 from reference import wrong
 from strategies import kept, mark
 
-from headwater.model.event import Requested, Suspended
-from headwater.model.partition import Slice
-
-A2 = Slice.of(a="2")
-
-
-def converged(made) -> None:
-    made.drain()
-    made.settle()
-    assert not made.state.origins
+from headwater.model.event import Broken, Declared, Requested, Suspended
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Code, Reason
 
 
 def test_a_view_that_caught_up_without_a_refresh_is_waited_for_again():
@@ -115,3 +109,58 @@ def test_a_mark_reaches_what_is_made_from_a_view_that_others_go_on_past():
     kept(made)
     converged(made)
     assert not wrong(made, marked=True)
+
+
+def test_a_view_that_is_described_anew_is_waited_for_again():
+    """Its query can be analysed again, and is the same."""
+    made = machine({"t": "a"}, view("s", "a", "t", format="delta"), lakes=["t"])
+    made.record(lambda _: Broken(made.now, "s", Reason(Code.QUERY_NOT_ANALYSED, "a column is gone")))
+    again = made.state.views["s"].definition
+    made.record(lambda version: Declared(made.now, version, again, "was described anew", fill=False))
+    converged(made)
+    assert not made.state.views["s"].released
+
+
+@pytest.mark.parametrize("format", ["parquet", "delta"])
+def test_what_a_view_shows_after_it_was_asked_for_reaches_its_readers(format: str):
+    """``v`` reads ``t`` directly and by ``u``. Asked for alone, it shows a change that it awaits by ``u``. Its refresh
+    for this change comes out equal then."""
+    made = machine(
+        {"t": "a"},
+        view("u", "a", "t", format=format),
+        view("v", "a", "u", ("t", "a,a"), format=format),
+        view("r", "a", "v", format=format),
+        lakes=["t"],
+    )
+    change(made, "t", A1, 7)
+    converged(made)
+    made.now += 100_000
+    made.record(lambda version: Requested(made.now, version, "v", (A1,), "was asked for", downstream=False))
+    made.now += 61_000
+    change(made, "t", A1, 14)
+    made.now += 100
+    assert run_now(made, "v")
+    converged(made)
+    assert not wrong(made)
+
+
+def test_what_is_made_from_a_view_that_does_not_follow_is_refreshed_when_that_is_asked_for():
+    made = machine({"t": "a"}, view("m", "a", "t", propagate="marked"), view("n", "a", "m"))
+    change(made, "t", A1, 5)
+    converged(made)
+    made.record(lambda version: Requested(made.now, version, "m", (WHOLE,), "was asked for", downstream=False))
+    converged(made)
+    assert not wrong(made, marked=True)
+
+
+@pytest.mark.parametrize(
+    ("properties", "gap"), [({"cadence": "10 seconds"}, 800), ({"cadence": "10 minutes", "settle": "1 minute"}, 30_000)]
+)
+def test_a_source_that_changes_again_and_again_does_not_stop_a_view_that_expects_groups(properties, gap: int):
+    made = machine({"t": "a"}, view("v", "a", "t", **properties))
+    ran = 0
+    for content in range(100):
+        made.now += gap
+        change(made, "t", A1, content)
+        ran += run_now(made, "v")
+    assert ran > 3

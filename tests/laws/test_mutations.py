@@ -82,6 +82,7 @@ BY_EXAMPLE = {
     "the totals of another Spark are read": ("test_buckets.py",),
     "a run goes on in what it left of other work": ("test_buckets.py",),
     "the totals of some buckets count as all": ("test_buckets.py",),
+    "who asks for the rows of a view alone gets its totals": ("test_totals.py",),
     "totals in the driver are those of other buckets": ("test_buckets.py",),
     "a view counts for itself alone": ("test_urgency.py",),
     "a long refresh takes the last track": ("test_urgency.py",),
@@ -645,6 +646,51 @@ MUTATIONS = {
         "engine/record/transition.py",
         "            runs.caught_up(state, view)\n            if view is not None",
         "            if view is not None",
+    ),
+    "a strict view goes back past what it shows": (
+        "engine/requests/common_cut.py",
+        "    if any(change <= view.holds.get(table, 0) for table, change in walk.lacks.items()):\n",
+        "    if False:\n",
+    ),
+    "a strict view reads what was replaced before it was defined": (
+        "engine/requests/common_cut.py",
+        "    return walk.next < defined\n",
+        "    return False\n",
+    ),
+    "what a view holds back concerns its readers alone": (
+        "engine/record/queue.py",
+        "    for each in state.index.lenient.intersection(names):\n",
+        "    for each in ():\n",
+    ),
+    "a view that skips a change is as before all others": (
+        "engine/record/queue.py",
+        "        ahead_of = {} if is_strict(view) else passed(state, view, event)\n",
+        "        ahead_of = {}\n",
+    ),
+    "a view that catches up showed each state": (
+        "engine/record/runs.py",
+        "    several = {table: change for table, change in newest_ones.items() if change > oldest[table]}\n",
+        "    several: dict[str, int] = {}\n",
+    ),
+    "a view that is described anew stays released": (
+        "engine/record/transition.py",
+        "    if known is not None:\n        runs.caught_up(state, known)\n",
+        "",
+    ),
+    "what a view shows after it was asked for is told to nobody": (
+        "engine/record/transition.py",
+        "    if event.downstream or view is not None:\n",
+        "    if event.downstream:\n",
+    ),
+    "a source that goes on changing is waited for": (
+        "engine/waits/cadence.py",
+        "newest = max(newest, min(last, change.at + window))",
+        "newest = max(newest, last)",
+    ),
+    "who asks for the rows of a view alone gets its totals": (
+        "engine/methods/totals.py",
+        "return ALL_ROWS if any(each.asked for each",
+        "return ALL_ROWS if any(each.marked for each",
     ),
     "a version that was asked for is like any other": (
         "engine/requests/cut.py",

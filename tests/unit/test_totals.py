@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from attrs import evolve
 from cases import A1, change, costing, machine, view
 from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
-from headwater.engine.methods.basis import not_kept, without_snapshots
+from headwater.engine.methods.basis import ALL_ROWS, not_kept, without_snapshots
 from headwater.engine.methods.choice import choose_method
 from headwater.engine.methods.keys import BY_KEYS
 from headwater.engine.methods.totals import BY_TOTALS, added, give_up, leaves_totals
@@ -519,3 +520,10 @@ def test_an_optional_row_takes_another_one_from_a_view_without_an_aggregate():
 def test_a_column_of_a_fixed_length_is_not_read_as_it_is_stored():
     columns = [{"id": 0, "name": "v", "type": "CHAR(3)"}, {"id": 1, "name": "p", "type": "DATE"}]
     assert adding(aggregated(below=relation(kind="delta", columns=columns))).reason.text == "the query reads v of t"
+
+
+@pytest.mark.parametrize("downstream", [True, False])
+def test_who_asks_for_the_rows_of_a_view_doubts_its_totals(downstream: bool):
+    made = totalled()
+    made.record(lambda version: Requested(made.now, version, "v", (A1,), "was asked for", downstream))
+    assert added(made.state, "v", (A1,)) == ALL_ROWS

@@ -172,7 +172,7 @@ def _asked_for(state: State, view: ViewState, slices: Iterable[Slice]) -> Reason
         found = state.origins.get(origin)
         if found is None or found.definition:
             return REDEFINED
-        if found.marked:
+        if found.asked:
             return ALL_ROWS
         if found.table == view.definition.view:
             return Reason(Code.VIEW_WRITTEN_OUTSIDE, "it was written past Headwater")

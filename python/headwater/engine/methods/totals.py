@@ -106,4 +106,4 @@ def _asked_for(state: State, view: ViewState, slices: Slices) -> Reason | None:
     origins = [state.origins.get(each) for slice in slices for each in view.pending.get(slice, ())]
     if any(each is None or each.definition for each in origins):
         return REDEFINED
-    return ALL_ROWS if any(each.marked for each in origins if each is not None) else None
+    return ALL_ROWS if any(each.asked for each in origins if each is not None) else None

@@ -14,9 +14,9 @@ from attrs import evolve
 from headwater.engine.record import pinned_states
 from headwater.engine.requests import ahead
 from headwater.engine.requests.ahead import blockers
-from headwater.engine.requests.common_cut import common_cut
-from headwater.engine.requests.coverage import upstream
-from headwater.engine.requests.cut import begun, newest, shown, skipped
+from headwater.engine.requests.common_cut import common_cut, is_strict
+from headwater.engine.requests.coverage import downstream, upstream
+from headwater.engine.requests.cut import begun, newest, passed, shown, skipped
 from headwater.engine.requests.limits import PREEMPTED
 from headwater.engine.requests.reach import Changes, Reached
 from headwater.engine.waits.freshness import wave
@@ -33,6 +33,9 @@ def touch(state: State, *names: str) -> None:
     """Notes that views' requests, runs or conditions changed, which concerns their readers too."""
     readers = state.index.readers
     state.index.stale.update(names, *(readers[name] for name in names if name in readers))
+    for each in state.index.lenient.intersection(names):
+        # Whether one can wait for it may have changed, which concerns all that is made from it.
+        state.index.stale |= downstream(state, each) & state.views.keys()
 
 
 def reconsider(state: State, name: str) -> None:
@@ -211,7 +214,10 @@ def skip(state: State, event: Skipped) -> None:
     """What was pending for these origins is done without a run, but for what is left."""
     view = state.views[event.view]
     # Sources without a common cut may have passed states in which the view was another: it may hold all that they show.
-    ahead_of = shown(state, view) if isinstance(common_cut(state, event.view), Apart) else {}
+    if isinstance(common_cut(state, event.view), Apart):
+        ahead_of = shown(state, view)
+    else:
+        ahead_of = {} if is_strict(view) else passed(state, view, event)
     for each, origins in event.left:
         request(state, event.view, (each,), frozenset(origins))
     view.holds = newest(skipped(state, view, event), ahead_of)

@@ -15,8 +15,8 @@ from headwater.engine.methods.all_methods import learn
 from headwater.engine.methods.selective import trial
 from headwater.engine.record import pinned_states, queue
 from headwater.engine.requests import ahead
-from headwater.engine.requests.coverage import Reach, cover_each, cover_with_news, together
-from headwater.engine.requests.cut import ended, newest
+from headwater.engine.requests.coverage import Reach, cover_each, cover_with_news, downstream, together
+from headwater.engine.requests.cut import carried, ended, newest
 from headwater.engine.requests.limits import back_off, follows, gives_up
 from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.succession import inherited, preceded
@@ -125,7 +125,9 @@ def published(state: State, view: ViewState, event: Published) -> None:
         return
     changed, redefined = _differing(state, run, event), _is_of_a_definition(state, run)
     marked = [each for each, origins in run.needs if any(state.origins[origin].marked for origin in origins)]
+    asked = any(state.origins[origin].asked for _, origins in run.needs for origin in origins)
     holds, first = ended(state, run)
+    passed_by(state, view, [origins for _, origins in run.needs])
     if view.released:  # its readers follow a change of its own
         holds[event.view] = first[event.view] = event.version
     view.holds = holds if WHOLE in run.slices else newest(view.holds, holds)
@@ -142,7 +144,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
         view.edge = event.measured.edge
     if event.totals is not None:
         view.totals = Totals(event.version, run.inputs, event.totals, event.seconds)
-    elif marked:
+    elif asked:
         view.totals = None  # who asks for all rows doubts those that there are, and the totals with them
     learn(state, view, run, event)
     totals.give_up(view)
@@ -200,6 +202,21 @@ def _tell_all(
         _tell(state, reader, event.view, changed)
     if view.definition.earlier:
         _tell_following(state, view, changed)
+
+
+def passed_by(state: State, view: ViewState, needs: Iterable[Iterable[Version]]) -> None:
+    """Notes what a view may never have shown that readers went past: of several changes of a table, all but the newest.
+    What is made from the view may hold the newest, so nothing says that it is of a state between."""
+    if not view.released:
+        return
+    needs = [*needs]
+    oldest, newest_ones = carried(state, needs, min), carried(state, needs, max)
+    several = {table: change for table, change in newest_ones.items() if change > oldest[table]}
+    name = view.definition.view
+    for each in (downstream(state, name) & state.views.keys()) - {name} if several else ():
+        below = state.views[each]
+        below.holds = newest(below.holds, several)
+        pinned_states.hold(state.tables[each], below.holds)
 
 
 def caught_up(state: State, view: ViewState) -> None:

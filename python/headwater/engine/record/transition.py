@@ -90,10 +90,12 @@ def _requested(state: State, event: events.Requested) -> None:
         code=Code.VIEW_REQUESTED,
     )
     view = state.views.get(event.view)
-    reached = _itself(state, origin) if view is not None else {}
-    if event.downstream:
-        reached = together(reached, cover(state, event.view, event.slices, marked=True))
-    runs.request(state, origin, reached, reached)  # asked for by hand: it runs, changed or not
+    news = _itself(state, origin) if view is not None else {}
+    reached = news
+    if event.downstream or view is not None:
+        reached = together(news, cover(state, event.view, event.slices, marked=event.downstream))
+    # What is asked for by hand runs, changed or not. What is made from it follows where rows come out different.
+    runs.request(state, origin, reached, reached if event.downstream else news)
     if view is None:
         return
     view.failures, view.retry_at = 0, 0
@@ -131,6 +133,7 @@ def _happened(state: State, view: ViewState, event: events.Event) -> None:
         case events.Failed():
             runs.failed(state, view, event)
         case events.Skipped():
+            runs.passed_by(state, view, [origins for _, origins in event.needs])
             queue.skip(state, event)
             runs.caught_up(state, view)
             if view is not None and view.definition.earlier:
@@ -226,6 +229,8 @@ def _declared(state: State, event: events.Declared) -> None:
         origin = Origin(event.version, event.at, name, event.why, (WHOLE,), definition=True, code=code)
         itself = _itself(state, origin)
         runs.request(state, origin, itself | cover(state, name, (WHOLE,)), itself)
+    if known is not None:
+        runs.caught_up(state, known)
     _join(state, name)
 
 

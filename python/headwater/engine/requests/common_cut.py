@@ -69,6 +69,8 @@ def newest_of(state: State, view: ViewState, tables: Sequence[str], walks: Mappi
     while (apart := _apart({view.definition.view: own, **{each: walks[each].chosen for each in walks}})) is not None:
         if apart.ahead not in walks or not walks[apart.ahead].back(apart.table, apart.change):
             return apart
+        if _is_before(state, view, walks[apart.ahead]):
+            return apart
     found = _common(
         {
             each: evolve(known.chosen, until=known.lacks)
@@ -77,6 +79,17 @@ def newest_of(state: State, view: ViewState, tables: Sequence[str], walks: Mappi
         }
     )
     return _stuck(state, view, found, walks) or found
+
+
+def _is_before(state: State, view: ViewState, walk: Walk) -> bool:
+    """Whether a version of a source is one that a view went past. It lacks a change, of whatever table, that the view
+    shows and is pending for no more. Or there was a newer one when the view was defined: what this one lacks was
+    recorded before that, so the view is not pending for it."""
+    if any(change <= view.holds.get(table, 0) for table, change in walk.lacks.items()):
+        return True
+    pending = frozenset().union(*view.pending.values())
+    defined = max((each for each in pending if state.origins[each].definition), default=0)
+    return walk.next < defined
 
 
 def is_strict(view: ViewState) -> bool:

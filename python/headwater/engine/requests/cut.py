@@ -101,6 +101,17 @@ def skipped(state: State, view: ViewState, event: Skipped) -> dict[str, Version]
     return newest(view.holds, several)
 
 
+def passed(state: State, view: ViewState, event: Skipped) -> dict[str, Version]:
+    """The newest changes that the sources of a view show already, of the tables of changes that it skips. A source may
+    have come out unchanged by several changes at once, and the view be pending for the later ones still."""
+    skips = carried(state, (origins for _, origins in event.needs), max)
+    shows, left = shown(state, view), frozenset().union(*view.pending.values())
+    there = [each for each in left if each <= shows.get(state.origins[each].table, 0)]
+    return {
+        table: change for table, change in carried(state, [there], max).items() if change > skips.get(table, change)
+    }
+
+
 Of = Callable[[Version, Version], Version]
 
 

@@ -52,6 +52,11 @@ class Walk:
         change that only later versions hold is not in it, whatever table it is of."""
         return oldest(self.chosen.until, self.older.spans[self.at - 1].until) if self.at else self.chosen.until
 
+    @property
+    def next(self) -> Version:
+        """The version after the chosen one; the newest has itself."""
+        return self.older.spans[self.at - 2].version if self.at > 1 else self.newest.version
+
     def back(self, table: str, change: Version) -> bool:
         """Goes back to the newest version before the chosen one that lacks a change of a table; whether there is one.
         The chosen one holds it."""

@@ -41,7 +41,7 @@ def expectation(state: State, definition: Definition, change: Origin) -> Expecta
         last = max(at for _, at in changing)
         if last < change.at - window and not (learns and _due(changing) > change.at + window):
             missing.append(source)
-        newest = max(newest, last)
+        newest = max(newest, min(last, change.at + window))  # later ones do not extend the wait
     return Expectation(window if missing else newest - change.at, tuple(missing))
 
 
