@@ -53,7 +53,7 @@ def holds(session: Session, view: str, query: str) -> bool:
     return session.one(f"SELECT count(*) FROM ({differ})") == "0"
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_small_views_follow_random_changes(tmp_path: Path) -> None:
     home, r = Home(tmp_path), random.Random(0)

@@ -115,6 +115,7 @@ def test_a_removed_file_is_found_too(home: Home, session: Session) -> None:
         assert int(march) == amounts(home, session, "month=2024-03")
 
 
+@pytest.mark.long
 def test_a_write_while_a_refresh_reads_leaves_a_request(home: Home, session: Session) -> None:
     session.run("REFRESH MATERIALIZED VIEWS")
     whole = total(session)

@@ -48,8 +48,9 @@ def test_only_what_is_marked_reaches_a_view_that_asks_for_it(sales: SparkSession
     assert sales.sql("SELECT total FROM report").first()["total"] == 13
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("policy", ["queue", "preempt"])
+@pytest.mark.parametrize(
+    "policy", [pytest.param("queue", marks=pytest.mark.thorough), pytest.param("preempt", marks=pytest.mark.long)]
+)
 def test_a_change_while_a_view_is_refreshed_is_next_or_preempts(sales, journal: Journal, policy: str) -> None:
     sales.sql(
         f"CREATE MATERIALIZED VIEW spun PARTITIONED BY (day) TBLPROPERTIES ('headwater.overrun' = '{policy}') AS "
