@@ -221,11 +221,15 @@ class TotalsDirectory:
             ChangesUnknown: a group lies in another bucket than it did.
         """
         self._clear()
-        made = rows() if touched else None
-        near = None
-        if made is not None and few and before.size(touched) <= NEAR:
-            near = self._totals.near(made, len(before.buckets))
-        written = {} if made is None else self._written(made, FIRST, touched, len(before.buckets), near=near)
+        near, written = None, {}
+        if touched:
+            totals, size = rows(), len(before.buckets)
+            if few and before.size(touched) <= NEAR:
+                near = self._totals.near(totals, size)
+            if near is None:
+                written = self._written(totals, FIRST, touched, size)
+            else:
+                written = self._made(write_near(self._session, near, self._root(FIRST)), FIRST, touched)
         manifest = before.renewed(known, touched, written)
         if manifest.bytes < GROWN * BYTES * len(manifest.buckets):
             return manifest, None if near is None else near.frame
@@ -272,39 +276,38 @@ class TotalsDirectory:
         return evolve(manifest, buckets=tuple(written.get(n, Bucket()) for n in range(buckets)), replaced=())
 
     def _written(
-        self,
-        rows: DataFrame,
-        part: str,
-        touched: Collection[int],
-        buckets: int,
-        gathered: bool = False,
-        near: NearTotals | None = None,
+        self, rows: DataFrame, part: str, touched: Collection[int], buckets: int, gathered: bool = False
     ) -> dict[int, Bucket]:
-        """Writes totals, and tells the buckets that have files then.
+        """Writes totals by a job; ``gathered``: one task writes a bucket."""
+        root = self._root(part)
+        if len(touched) == 1:
+            [only] = touched
+            write(self._session, rows, posixpath.join(root, f"bucket={only}"))
+        else:
+            apart = self._totals.bucketed(rows, buckets)
+            write(self._session, apart.repartition("bucket") if gathered else apart, root, "bucket")
+        return self._made(self._shim.listed(root), part, touched)
+
+    def _root(self, part: str) -> str:
+        return posixpath.join(self._place, self._own, part)
+
+    def _made(self, listed: Mapping[str, Mapping[str, int]], part: str, touched: Collection[int]) -> dict[int, Bucket]:
+        """The buckets that have files, by their number.
 
         Args:
-            gathered: one task writes a bucket.
-            near: the same totals in the driver, which writes them then.
+            listed: the bytes of each file by its name, by the name of its directory.
+
+        Raises:
+            ChangesUnknown: one of them is none of ``touched``.
         """
-        root = posixpath.join(self._place, self._own, part)
-        if near is not None:
-            listed = write_near(self._session, near, root)
-        else:
-            if len(touched) == 1:
-                [only] = touched
-                write(self._session, rows, posixpath.join(root, f"bucket={only}"))
-            else:
-                apart = self._totals.bucketed(rows, buckets)
-                write(self._session, apart.repartition("bucket") if gathered else apart, root, "bucket")
-            listed = self._shim.listed(root)
-        found = {
+        made = {
             int(name.partition("=")[2]): Bucket(posixpath.join(self._own, part, name), files)
             for name, files in listed.items()
             if files
         }
-        if not found.keys() <= set(touched):
+        if not made.keys() <= set(touched):
             raise ChangesUnknown(Code.METHOD_TOTALS_LOST, "its totals lie in other buckets than this Spark puts them")
-        return found
+        return made
 
 
 def write(session: SparkSession, rows: DataFrame, path: str, *by: str) -> None:

@@ -40,8 +40,8 @@ object FewRows {
 
   /** Which rows come to the driver before they are compared. */
   private def few(sides: Seq[DataFrame]): Few =
-    if (sides.contains(null)) Few(Most, Bytes, Read, Tasks)
-    else Few(Most, Bytes, if (sides.forall(Gathered.size(_) <= Small)) Small else -1, Tasks)
+    if (sides.contains(null)) Few(Most, Bytes, Some(Read), Tasks)
+    else Few(Most, Bytes, Some(if (sides.forall(Gathered.size(_) <= Small)) Small else -1), Tasks)
 
   private def left(sides: Seq[DataFrame], found: Seq[Option[Seq[UnsafeRow]]]): LeftRows = (sides, found) match {
     case (Seq(came, null), Seq(Some(rows), _)) => new LeftRows(frame(came, rows), null, None)

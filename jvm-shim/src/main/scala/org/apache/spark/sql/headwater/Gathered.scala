@@ -13,10 +13,11 @@ import org.apache.spark.sql.types.{DataType, StructType}
  *
  * @param rows that a query makes
  * @param bytes that these rows have
- * @param read the bytes that it reads, by Spark's estimate
+ * @param read the bytes that it reads, by Spark's estimate. Spark takes rows of an RDD for endless; without a limit, these are
+ *             gathered, too
  * @param tasks that read them
  */
-final case class Few(rows: Int, bytes: Long = Long.MaxValue, read: Long = Long.MaxValue, tasks: Int = Int.MaxValue)
+final case class Few(rows: Int, bytes: Long = Long.MaxValue, read: Option[Long] = None, tasks: Int = Int.MaxValue)
 
 /**
  * Rows of queries in the memory of the driver. They are Spark's own rows, byte by byte: no value passes through a type of
@@ -33,7 +34,7 @@ object Gathered {
     val session = Access.classic(first.sparkSession)
     Access.running(session) {
       val here = frames.zip(few).map { case (frame, most) => local(frame).filter(rows => fits(rows, most)) }
-      val asked = frames.zipWithIndex.filter { case (frame, n) => here(n).isEmpty && size(frame) <= few(n).read }
+      val asked = frames.zipWithIndex.filter { case (frame, n) => here(n).isEmpty && few(n).read.forall(size(frame) <= _) }
       val parts = asked.map { case (frame, n) =>
         val run = frame.queryExecution
         n -> run.toRdd.mapPartitions(new Gathering(n, run.analyzed.output.map(_.dataType).toArray, few(n).rows, few(n).bytes))
