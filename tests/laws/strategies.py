@@ -507,7 +507,7 @@ def rename(made: Machine, view: str, to: str) -> None:
         if view in each:
             each[to] = each.pop(view)
     definition = evolve(made.state.views[view].definition, view=to)
-    made.record(lambda _: Renamed(made.now, view, to, definition))
+    made.record(lambda version: Renamed(made.now, version, view, to, definition))
 
 
 def mark(made: Machine, table: str, asked: Slice = WHOLE) -> None:

@@ -21,6 +21,11 @@ LAWS = Path(__file__).parent
 PLANS = LAWS / "test_plans.py"  # of the planner, which none of the changes is of
 
 BY_EXAMPLE = {
+    "a table takes the name of a view, and nobody compares them": ("test_names_that_change_hands.py",),
+    "a view takes the name of a table, and its rows are no news": ("test_names_that_change_hands.py",),
+    "a view has the versions that it had by another name": ("test_names_that_change_hands.py",),
+    "a view that is created inherits the partitions of a table": ("test_names_that_change_hands.py",),
+    "a suspended view that breaks is refreshed when it is mended": ("test_halts.py",),
     "a view goes back to an older state": ("test_common_cut.py",),
     "an older version lacks changes of shared tables only": ("test_common_cut.py",),
     "a view waits in vain for lake sources that run at other times": ("test_common_cut.py",),
@@ -156,6 +161,31 @@ BY_CONTRACT = {
 are asked, or the contract of all stores."""
 
 MUTATIONS = {
+    "a table takes the name of a view, and nobody compares them": (
+        "engine/record/names.py",
+        "    if record is not None and state.index.readers.get(name):\n",
+        "    if False:\n",
+    ),
+    "a view takes the name of a table, and its rows are no news": (
+        "engine/record/names.py",
+        "    if state.index.readers.get(new):\n",
+        "    if False:\n",
+    ),
+    "a view has the versions that it had by another name": (
+        "engine/record/names.py",
+        "evolve(known, version=event.version)",
+        "known",
+    ),
+    "a view that is created inherits the partitions of a table": (
+        "engine/record/transition.py",
+        "        state.tables[name] = TableRecord()",
+        "        state.tables.setdefault(name, TableRecord())",
+    ),
+    "a suspended view that breaks is refreshed when it is mended": (
+        "engine/record/transition.py",
+        "(Status.SUSPENDED, STOPPED) if known.suspended else (Status.ACTIVE, None)",
+        "(Status.ACTIVE, None)",
+    ),
     "a first run by keys goes on whatever its keys leave out": (
         "engine/methods/selective.py",
         "    if part <= 1:\n",

@@ -101,5 +101,7 @@ def test_what_need_not_run_is_renamed_with_its_view():
     end(made, "v")
     state = replayed(made.journal[:-1])  # before it was completed
     assert [each.view for each in unneeded(state)] == ["w"]
-    state = transition(state, Renamed(made.now, "w", "z", evolve(state.views["w"].definition, view="z")))
+    state = transition(
+        state, Renamed(made.now, state.highest + 1, "w", "z", evolve(state.views["w"].definition, view="z"))
+    )
     assert [each.view for each in unneeded(state)] == ["z"]

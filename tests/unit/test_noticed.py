@@ -217,7 +217,7 @@ def test_a_lost_table_means_that_the_view_was_dropped_or_renamed(made: Machine):
     was = changes.standing(made.state, "v")
     assert changes.lost(made.state, "v", was, None, NOW) == Dropped(NOW, "v")
     renamed = changes.lost(made.state, "v", was, "w", NOW)
-    assert renamed == Renamed(NOW, "v", "w", evolve(was.definition, view="w"))
+    assert renamed == Renamed(NOW, FRESH, "v", "w", evolve(was.definition, view="w"))
     assert changes.lost(made.state, "v", was, "v", NOW) is None, "a view on record has that name"
     assert changes.lost(made.state, "v", evolve(was, highest=0), None, NOW) is None, "it moved on"
 

@@ -93,7 +93,7 @@ def test_a_renamed_view_keeps_its_account_and_its_run_times():
         declared(0, V),
         Started(10, 11, "v", ((A1, (1,)),), (("t", 1),), WholePartitions(), Reason(Code.SOURCE_CHANGED, "x")),
         Published(20, 11, "v", (Made(A1, 1, "x"),), (), 7.0),
-        Renamed(100, "v", "x", evolve(V, view="x")),
+        Renamed(100, 12, "v", "x", evolve(V, view="x")),
         changed(5_000),
     ]
     scenario = recorded(journal)

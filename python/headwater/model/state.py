@@ -180,6 +180,7 @@ class ViewState:
         pending: slices to recompute, each with the origins on whose behalf.
         news: where, of what is pending, an origin did change something that the view reads. Elsewhere it may
             prove to have changed nothing.
+        suspended: its owner suspended it. Its status says so, unless its query is broken, too.
         released: readers were let go past this view while it could not run, so its next
             publication is a change of its own for them.
         failures: consecutive failed runs.
@@ -207,6 +208,7 @@ class ViewState:
     reason: Reason | None = None
     pending: dict[Slice, frozenset[Version]] = Factory(dict)
     news: dict[Slice, frozenset[Version]] = Factory(dict)
+    suspended: bool = False
     released: bool = False
     failures: int = 0
     retry_at: int = 0

@@ -187,8 +187,7 @@ def opening(state: State, at: int) -> Iterator[Event]:
         if view.pending or name in state.running:
             run = state.running[name].slices if name in state.running else ()
             yield Requested(at, number, name, (*view.pending, *run), "was pending", downstream=False)
-        match view.status:
-            case Status.SUSPENDED:
-                yield Suspended(at, name)
-            case Status.BROKEN if view.reason is not None:
-                yield Broken(at, name, view.reason)
+        if view.suspended:
+            yield Suspended(at, name)
+        if view.status is Status.BROKEN and view.reason is not None:
+            yield Broken(at, name, view.reason)

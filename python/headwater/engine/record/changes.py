@@ -189,7 +189,7 @@ def lost(state: State, view: str, was: Standing, to: str | None, at: int) -> Dro
     view keeps its files under that name. A run of it ends."""
     if standing(state, view, running=True) != was or to in state.views:
         return None
-    return Dropped(at, view) if to is None else Renamed(at, view, to, evolve(was.definition, view=to))
+    return Dropped(at, view) if to is None else Renamed(at, FRESH, view, to, evolve(was.definition, view=to))
 
 
 def _differing(record: TableRecord | None, seen: Seen, command: Command) -> tuple[Observed, ...]:

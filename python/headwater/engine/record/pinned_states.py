@@ -37,6 +37,17 @@ def hold(record: TableRecord, holds: Mapping[str, Version], first: Mapping[str, 
         record.past[record.highest] = evolve(known, holds=tuple(holds.items()), first=came)
 
 
+def rename(record: TableRecord, old: str, new: str) -> None:
+    """A view has another name; the changes of its own that its states reflect are those of that name."""
+    for version, past in record.past.items():
+        holds, first = renamed(dict(past.holds), old, new), renamed(dict(past.first), old, new)
+        record.past[version] = evolve(past, holds=tuple(holds.items()), first=tuple(first.items()))
+
+
+def renamed(held: Mapping[str, Version], old: str, new: str) -> dict[str, Version]:
+    return {new if table == old else table: version for table, version in held.items()}
+
+
 def strike(record: TableRecord, version: Version, started: Version) -> None:
     """A run failed that read a state which was not the newest when the run started. This state may be gone, and so may
     those before it."""

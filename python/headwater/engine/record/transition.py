@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.algebra import graph
 from headwater.algebra.dependency import forward
-from headwater.engine.record import pinned_states, queue, runs
+from headwater.engine.record import names, pinned_states, queue, runs, wiring
 from headwater.engine.requests import ahead
 from headwater.engine.requests.common_cut import is_lenient
 from headwater.engine.requests.coverage import Reach, cover, cover_each, downstream, together, unresolved
@@ -25,7 +24,8 @@ from headwater.model.costs import RefreshCosts
 from headwater.model.partition import WHOLE, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Budget, Origin, PartitionRecord, State, Status, TableRecord, ViewState
-from headwater.model.view import Definition
+
+STOPPED = Reason(Code.VIEW_SUSPENDED, "ALTER MATERIALIZED VIEW … SUSPEND stopped it")
 
 
 def transition(state: State, event: events.Event) -> State:
@@ -55,7 +55,7 @@ def transition(state: State, event: events.Event) -> State:
         case events.EngineLost(engine=engine):
             queue.forget_engine(state, engine)
         case events.Dropped(view=view):
-            _dropped(state, view)
+            names.drop(state, view)
         case events.Requested():
             _requested(state, event)
         case events.Started(view=view) if view in state.views:
@@ -143,18 +143,21 @@ def _happened(state: State, view: ViewState, event: events.Event) -> None:
             if event.view in state.running:
                 state.running[event.view] = evolve(state.running[event.view], cancelled=True)
         case events.Suspended():
-            why = Reason(Code.VIEW_SUSPENDED, "ALTER MATERIALIZED VIEW … SUSPEND stopped it")
-            runs.release(view, Status.SUSPENDED, why)
+            view.suspended = True
+            if view.status is not Status.BROKEN:
+                runs.release(view, Status.SUSPENDED, STOPPED)
         case events.Resumed():
-            _resumed(state, event.view)
-            _halt_unreadable(state, event.view)
+            view.suspended = False
+            if view.status is not Status.BROKEN:
+                _resumed(state, event.view)
+                _halt_unreadable(state, event.view)
         case events.Broken(reason=reason):
             runs.release(view, Status.BROKEN, reason)
         case events.Altered(properties=properties):
             view.definition = evolve(view.definition, properties=properties)
             state.index.routes.clear()
-        case events.Renamed(to=to, definition=definition):
-            _renamed(state, event.view, to, definition)
+        case events.Renamed():
+            names.rename(state, event)
 
 
 # --- changes and definitions
@@ -200,7 +203,7 @@ def _declared(state: State, event: events.Declared) -> None:
     fill = event.fill or follows_again
     if known is None:
         state.views[name] = ViewState(event.definition, costs=RefreshCosts(estimate=event.estimate))
-        state.tables.setdefault(name, TableRecord())
+        state.tables[name] = TableRecord()  # a table that had the name before was another one
         _halt_unreadable(state, name)
     else:
         if name in state.running:
@@ -211,17 +214,16 @@ def _declared(state: State, event: events.Declared) -> None:
         known.costs.narrow.clear()
         known.edge = None
         known.costs.reads = {each: size for each, size in known.costs.reads.items() if each in event.definition.sources}
-        if known.status is not Status.SUSPENDED:
-            known.status, known.reason = Status.ACTIVE, None
+        known.status, known.reason = (Status.SUSPENDED, STOPPED) if known.suspended else (Status.ACTIVE, None)
         known.failures, known.retry_at = 0, 0
         _halt_unreadable(state, name)
         if fill:
             queue.widen(state, name)  # slices of the old definition may mean nothing in the new one
     read = [each for each in event.definition.sources if each in state.views]
     if known is None and name not in state.index.readers and all(each in state.index.order for each in read):
-        _append(state, name)
+        wiring.append(state, name)
     else:
-        _rewire(state)
+        wiring.renew(state)
     _reconsider(state, name)
     if fill:
         _pass_on(state, name)
@@ -265,36 +267,6 @@ def _join(state: State, name: str) -> None:
                     queue.request(state, view, slices, some)
 
 
-def _dropped(state: State, view: str) -> None:
-    if view not in state.views:
-        return
-    queue.forget(state, view)
-    del state.views[view]
-    state.tables.pop(view, None)
-    state.unreadable.pop(view, None)
-    state.index.promising.discard(view)
-    state.index.lenient.discard(view)
-    _rewire(state)
-
-
-def _renamed(state: State, old: str, new: str, definition: Definition) -> None:
-    if old in state.running:
-        queue.put_back(state, state.running[old], unsure=True)  # it would be published under the old name
-    ahead.forget(state, old)
-    view = state.views.pop(old)
-    view.definition = definition
-    state.views[new] = view
-    state.tables[new] = state.tables.pop(old, TableRecord())
-    if old in state.unreadable:
-        state.unreadable[new] = state.unreadable.pop(old)
-    for version, origin in state.origins.items():
-        if origin.table == old:
-            state.origins[version] = evolve(origin, table=new)
-    state.index.promising.discard(old)
-    state.index.lenient.discard(old)
-    _rewire(state)
-
-
 def _unreadable(state: State, table: str, reason: Reason | None) -> None:
     """Lets the views that need a table wait while nobody can look at it, and go on afterwards."""
     if reason is not None:
@@ -335,27 +307,6 @@ def _reconsider(state: State, name: str) -> None:
     (state.index.lenient.add if is_lenient(state.views[name]) else state.index.lenient.discard)(name)
     state.index.learned = True
     queue.reconsider(state, name)
-
-
-def _rewire(state: State) -> None:
-    sources = {name: view.definition.sources for name, view in state.views.items()}
-    state.index.order, state.index.readers = graph.order(sources), graph.readers(sources)
-    state.index.stale |= state.views.keys() | state.index.ripe.keys() | state.index.idle.keys()
-    state.index.routes.clear()
-    state.index.slack.clear()
-    state.index.above.clear()
-    state.index.shared.clear()
-    state.index.older.clear()
-    state.index.learned = True
-
-
-def _append(state: State, name: str) -> None:
-    """Puts a new view that nothing reads behind all others; the graph is large and mostly the same."""
-    state.index.order[name] = len(state.index.order)
-    for source in dict.fromkeys(state.views[name].definition.sources):
-        state.index.readers[source] = tuple(sorted((*state.index.readers.get(source, ()), name)))
-    state.index.stale.add(name)
-    state.index.routes.clear()
 
 
 # --- requests

@@ -70,6 +70,7 @@ class LostViews:
         match event:
             case Renamed(to=to):
                 done = f"was renamed to {to}"
+                self._reanalysis.of_readers(to)  # of a table that had this name
             case Dropped():
                 done = "was dropped"
                 release = partial(self._shim.release, definition.root, definition.owner)

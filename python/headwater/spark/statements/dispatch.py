@@ -15,7 +15,7 @@ from headwater.engine.requests.limits import follows
 from headwater.engine.tell import report
 from headwater.engine.tell.columns import LINES
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
-from headwater.engine.tell.waiting import failing
+from headwater.engine.tell.waiting import cannot_run, failing
 from headwater.model.error import StatementError, StoreError
 from headwater.model.event import FRESH, Altered, Declared, Dropped, Renamed, Resumed, Suspended
 from headwater.model.name import loosely, spelled, split
@@ -245,7 +245,10 @@ class Statements:
             case syntax.Resume():
                 self._recorder.record(lambda _: Resumed(self._now(), view))
                 self._loop.step()
-                return [[f"{view} is resumed"]]
+                ill = self._recorder.read(
+                    lambda state: cannot_run(view, state.views[view]) if view in state.views else ""
+                )
+                return [[f"{view} is no longer suspended. {ill}" if ill else f"{view} is resumed"]]
             case syntax.SetProperties(_, changed):
                 return self._set_properties(definition, dict(changed))
             case syntax.UnsetProperties(_, keys, if_exists):
@@ -300,10 +303,11 @@ class Statements:
             same = known is not None and known.definition == definition
             if not same or report.reading(state, definition.view) or definition.view in state.running:
                 raise _MovedOn
-            return Renamed(self._now(), definition.view, target, renamed)
+            return Renamed(self._now(), FRESH, definition.view, target, renamed)
 
         try:
             self._recorder.record(rename)
+            self._observer.reanalyse(target)  # views that read a table which had this name
         except _MovedOn:
             catalog.renamed(session, self._shim, renamed, definition.view)
             self._require_renamable(definition)
