@@ -559,6 +559,24 @@ def test_rename(sales: SparkSession, journal: Journal) -> None:
     assert sales.table("reader").first()["n"] == 2
 
 
+@pytest.mark.parametrize("format", ["parquet", "delta"])
+def test_a_view_takes_the_name_of_a_table_that_others_read(sales: SparkSession, format: str) -> None:
+    """Nobody looks between the statements."""
+    sales.sql(f"CREATE TABLE totals USING {format} AS SELECT 1L AS id, 1L AS amount")
+    sales.sql("CREATE MATERIALIZED VIEW reader AS SELECT sum(amount) AS total FROM totals")
+    sales.sql(
+        f"CREATE MATERIALIZED VIEW made USING {format} AS SELECT CAST(id AS BIGINT), CAST(amount AS BIGINT) FROM sales"
+    )
+    drain(sales)
+    sales.sql("DROP TABLE totals")
+    sales.sql("ALTER MATERIALIZED VIEW made RENAME TO totals")
+    drain(sales)
+    assert_equals_query(sales, "reader", "SELECT sum(amount) AS total FROM sales")
+    sales.sql("INSERT INTO sales VALUES (4, 40, '2024-02')")
+    drain(sales)
+    assert_equals_query(sales, "reader", "SELECT sum(amount) AS total FROM sales")
+
+
 def test_drop(sales: SparkSession, warehouse: Path) -> None:
     here = database(sales)
     sales.sql(f"CREATE MATERIALIZED VIEW monthly PARTITIONED BY (month) AS {QUERY}")
