@@ -164,22 +164,6 @@ def near_totals(session: SparkSession, rows: DataFrame) -> NearTotals:
     return near
 
 
-@pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_rows_that_come_to_the_driver_are_made_by_the_settings_of_their_session(
-    plain_spark: SparkSession, adaptive: str
-) -> None:
-    """Also those of a first stage. The text has no two digits for a month, which only the old parser takes."""
-    session = plain_spark.newSession()
-    session.conf.set("spark.sql.ansi.enabled", "false")
-    session.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
-    session.conf.set("spark.sql.adaptive.enabled", adaptive)
-    at = "to_timestamp(concat('2020-1-', id + 1), if(id < 9, 'yyyy-MM-dd', 'y'))"
-    rows = session.sql(f"SELECT CAST(id % 2 AS INT) AS key0, max({at}) AS at FROM range(0, 8, 1, 2) GROUP BY id % 2")
-    near = near_totals(session, rows).frame.collect()
-    assert sorted(near) == sorted(rows.collect())
-    assert rows.where("at IS NULL").isEmpty()
-
-
 def test_totals_obey_no_settings_of_the_application(plain_spark: SparkSession, tmp_path: Path) -> None:
     session = plain_spark.newSession()
     settings = {

@@ -13,7 +13,7 @@ from support import Journal, assert_equals_query, database
 
 from headwater.model.error import ChangesUnknown
 from headwater.model.event import Event, Published, Reworked, Started
-from headwater.model.work import Mode
+from headwater.model.work import ByKeys, Mode
 from headwater.spark.refreshing.changed_rows import LENIENT, refuse_lenient
 
 MANY = (
@@ -50,6 +50,38 @@ def test_a_changed_row_is_followed_by_its_key(spark: SparkSession, journal: Jour
         spark.sql("REFRESH MATERIALIZED VIEWS")
         assert_equals_query(spark, view, query)
     assert runs(journal.events(), view)[1:] == [(Mode.KEYS, "")] * 4
+
+
+@pytest.mark.parametrize(
+    "columns", ["sum(x) AS s", "d, x, sum(x) OVER (PARTITION BY t.p, t.k ORDER BY d) AS s"], ids=["sums", "window"]
+)
+def test_partitions_that_reflect_several_states_get_the_changes_of_each(
+    spark: SparkSession, journal: Journal, columns: str
+) -> None:
+    """The partition ``b`` waits for another view, and ``a`` goes on without it. Then a run computes both."""
+    keyed = "USING delta PARTITIONED BY (p)"
+    spark.sql(f"CREATE TABLE w (p STRING, k INT, n INT) {keyed}")
+    spark.sql(f"CREATE TABLE t (p STRING, k INT, d INT, x INT) {keyed}")
+    spark.sql("INSERT INTO w VALUES ('a', 1, 1), ('a', 9, 1), ('b', 1, 1)")
+    spark.sql("INSERT INTO t VALUES ('a', 1, 1, 1), ('b', 1, 1, 1)")
+    hour = "TBLPROPERTIES ('headwater.freshness' = '1 hour')"
+    spark.sql(f"CREATE MATERIALIZED VIEW u {keyed} {hour} AS SELECT p, k, max(n) AS n FROM w GROUP BY p, k")
+    query = f"SELECT t.p, t.k, {columns} FROM t JOIN u ON t.p = u.p AND t.k = u.k"
+    query += "" if "OVER" in columns else " GROUP BY t.p, t.k"
+    spark.sql(f"CREATE MATERIALIZED VIEW v {keyed} TBLPROPERTIES ('headwater.method' = 'keys') AS {query}")
+    spark.sql("INSERT INTO w VALUES ('b', 3, 2)")
+    spark.sql("INSERT INTO t VALUES ('b', 1, 2, 10)")
+    spark.sql("INSERT INTO t VALUES ('a', 9, 1, 1)")
+    until(lambda: not spark.table("v").where("k = 9").isEmpty(), "refresh of one partition", 60)
+    spark.sql("INSERT INTO w VALUES ('a', 3, 2)")
+    spark.sql("INSERT INTO t VALUES ('a', 9, 3, 5)")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    assert_equals_query(spark, "v", query)
+    view, events = f"{database(spark)}.v", journal.events()
+    [*_, begun] = [each for each in events if isinstance(each, Started) and each.view == view]
+    assert isinstance(begun.work, ByKeys) and len(begun.needs) == 2
+    assert len([source for source, _ in begun.work.since if source.endswith(".t")]) == 2, "two states"
+    assert runs(events, view)[-1] == (Mode.KEYS, "")
 
 
 @pytest.mark.thorough

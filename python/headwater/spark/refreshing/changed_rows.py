@@ -48,8 +48,8 @@ def terms(
     """
     refuse_lenient(run.session)
     # New rows that no other table is joined with are read once, by the job that computes with them.
-    found = changed_rows(
-        run, changed, near=sum(len(each.occurrences) for each in run.launch.definition.dependencies) > 1
+    found = of_sources(
+        changed_rows(run, changed, near=sum(len(each.occurrences) for each in run.launch.definition.dependencies) > 1)
     )
     if only_added and (went := [source for source, rows in found.items() if rows.removed is not None]):
         raise ChangesUnknown(Code.SOURCE_ROWS_REMOVED, f"rows of {went[0]} went or changed")
@@ -74,11 +74,12 @@ def as_of_the_run(run: Ingredients, made: Callable[[DataFrame], DataFrame]) -> D
         return made(run.analysed())
 
 
-def changed_rows(run: Ingredients, changed: Pairs, near: bool) -> dict[str, ChangedRows]:
-    """The rows of sources that came and went.
+def changed_rows(run: Ingredients, changed: Pairs, near: bool) -> dict[tuple[str, str], ChangedRows]:
+    """The rows of sources that came and went since some snapshots.
 
     Args:
-        changed: the sources, each with the snapshot to go on from.
+        changed: the sources, each with a snapshot to go on from. A source occurs once for each state that partitions of
+            the view reflect.
         near: whether they are wanted in memory if they are few, also if none went. One Spark job then reads them of
             all sources, and nothing that reads them afterwards starts a job for it. Rows that went are compared with
             those that came: a file that was written anew has most rows on both sides.
@@ -98,7 +99,14 @@ def changed_rows(run: Ingredients, changed: Pairs, near: bool) -> dict[str, Chan
                 found[each] = run.read[each] = rows
                 if rows.netted:
                     run.near.keep(_which(run, *each), rows)
-    return {source: rows for (source, _), rows in found.items()}
+    return found
+
+
+def of_sources(found: Mapping[tuple[str, str], ChangedRows]) -> dict[str, ChangedRows]:
+    """Changed rows by source, where all rows of the view reflect one state of it."""
+    sources = {source: rows for (source, _), rows in found.items()}
+    assert len(sources) == len(found), "rows of one state alone are added up"
+    return sources
 
 
 def in_driver(run: Ingredients, changed: Pairs) -> bool:

@@ -116,7 +116,7 @@ def found(
     """The values that changed rows have for some columns of a view.
 
     Args:
-        changed: the sources, each with a snapshot to go on from.
+        changed: the sources, each with the snapshots to go on from.
         keyed: how each source tells these columns.
 
     Raises:
@@ -125,7 +125,7 @@ def found(
     refuse_lenient(run.session)
     refuse_drift(run.formats, run.launch)
     rows = changed_rows(run, changed, near=True)
-    values = [each for source in rows for each in _keys(rows[source], keyed[source], columns)]
+    values = [each for (source, _), some in rows.items() for each in _keys(some, keyed[source], columns)]
     if not values:  # a commit may leave all rows as they are
         values.append(held(run.session, run.launch.definition).select(*map(sql.identifier, columns)).limit(0))
     return values
