@@ -24,5 +24,5 @@ class SettingsOfTasksSuite extends AnyFunSuite {
 private object Told extends (Long => String) with Serializable {
   val Policy = "spark.sql.legacy.timeParserPolicy"
 
-  override def apply(row: Long): String = SQLConf.get.getConfString(Policy, "none")
+  override def apply(row: Long): String = SQLConf.get.getConfString(Policy, "CORRECTED")
 }
