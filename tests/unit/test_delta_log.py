@@ -57,6 +57,22 @@ def test_commits_change_partitions(name: str) -> None:
     assert found.touched == {(each,) for each in expected} and not found.strays
 
 
+@pytest.mark.parametrize(
+    ("commits", "lasting"),
+    [
+        ([[add("f")], [remove("g")]], True),
+        ([[add("f")], [remove("f")]], True),
+        ([[add("f")], [remove("f", data=False), add("g", data=False)]], False),
+        ([[add("f")], [remove("f", data=False), add("g", data=False)], [remove("g"), add("h")]], False),
+        ([[add("f")], [add("f", data=False)]], True),
+        ([[remove("f", data=False), add("g", data=False)], [remove("g"), add("h")]], True),
+    ],
+)
+def test_files_that_came_may_be_compacted_since(commits: list[list[dict[str, Any]]], lasting: bool) -> None:
+    """Their rows may go with the file that has them now."""
+    assert changes(commits, ()).lasting == lasting
+
+
 def test_a_table_without_partitions_has_one() -> None:
     assert changes([[add("f")]], ()).touched == {()}
     assert changes([[{"remove": {"path": "f", "dataChange": True}}]], ()).touched == {()}

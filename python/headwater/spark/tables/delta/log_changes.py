@@ -38,6 +38,8 @@ class Changes:
         layouts: the actions ``metaData``, each as the mapping in it.
         added, removed: the actions ``add`` and ``remove`` of files that are there after the commits and not before,
             or before and not after; each as the mapping in it.
+        lasting: all ``added`` files are there after the commits. Of others, the rows are in files now that ``OPTIMIZE``
+            wrote; these are left out, as they changed no rows.
     """
 
     touched: frozenset[Values]
@@ -45,6 +47,7 @@ class Changes:
     layouts: tuple[Mapping[str, Any], ...]
     added: tuple[Mapping[str, Any], ...] = ()
     removed: tuple[Mapping[str, Any], ...] = ()
+    lasting: bool = True
 
     @property
     def churn(self) -> int | None:
@@ -67,13 +70,17 @@ def changes(commits: Iterable[Sequence[Mapping[str, Any]]], keys: Sequence[str])
     count: Counter[tuple[str, str]] = Counter()
     places: dict[tuple[str, str], Values] = {}
     last: dict[tuple[str, str], Mapping[str, Any]] = {}
+    there: dict[tuple[str, str], bool] = {}
     for actions in commits:
         for action in actions:
             [(kind, found)] = action.items()
             if kind == "metaData":
                 layouts.append(found)
-            elif kind in ("add", "remove") and found.get("dataChange", True):
+            elif kind in ("add", "remove"):
                 file = found["path"], _vector(found)
+                there[file] = kind == "add"
+                if not found.get("dataChange", True):
+                    continue
                 count[file] += 1 if kind == "add" else -1
                 last[file] = found
                 values = _values(kind, found, keys)
@@ -86,6 +93,7 @@ def changes(commits: Iterable[Sequence[Mapping[str, Any]]], keys: Sequence[str])
         tuple(layouts),
         tuple(last[file] for file in differing if count[file] > 0),
         tuple(last[file] for file in differing if count[file] < 0),
+        all(there[file] for file in differing if count[file] > 0),
     )
 
 

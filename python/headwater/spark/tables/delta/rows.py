@@ -50,7 +50,7 @@ class ChangedRowsReader:
             came, went = (_frame(session, log, after.version, files) for files in (found.added, found.removed))
             # Nothing compares rows of files whose size the log does not tell.
             sized = all("size" in each for each in (*found.added, *found.removed))
-            return ChangedRows(came, went, few=None if sized else False)
+            return ChangedRows(came, went, lasting=found.lasting, few=None if sized else False)
 
 
 def _frame(session: SparkSession, log: Log, version: int, files: Sequence[Mapping[str, Any]]) -> DataFrame | None:
