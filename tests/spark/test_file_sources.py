@@ -211,6 +211,21 @@ def test_files_that_are_read_in_another_way_are_read_again(spark: SparkSession, 
     assert spark.sql("SELECT count(*) FROM v WHERE name = 'd'").first()[0] == 1
 
 
+@pytest.mark.parametrize("made", ["USING csv LOCATION", "STORED AS TEXTFILE LOCATION", "USING parquet LOCATION"])
+def test_a_column_before_those_that_are_read(spark: SparkSession, tmp_path: Path, made: str) -> None:
+    """The files stay. In some formats a value is of the column that has its place, and all move on."""
+    place, query = f"{made} '{tmp_path / 't'}'", "SELECT a, sum(b) AS s FROM t GROUP BY a"
+    spark.sql(f"CREATE TABLE t (a INT, b INT) {place}")
+    spark.sql("INSERT INTO t VALUES (1, 10), (1, 20)")
+    spark.sql(f"CREATE MATERIALIZED VIEW v AS {query}").collect()
+    other = spark.newSession()  # tells nobody what it does
+    other.conf.set("spark.headwater.internal", "true")
+    other.sql(f"DROP TABLE {database(spark)}.t")
+    other.sql(f"CREATE TABLE {database(spark)}.t (a INT, c INT, b INT) {place}")
+    drain(spark)
+    assert_equals_query(spark, "v", query)
+
+
 def test_a_header_that_hive_skips_from_now_on(spark: SparkSession) -> None:
     """Hive keeps it beside the notes of the catalog, which are no change."""
     query = "SELECT id FROM h"

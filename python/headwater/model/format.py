@@ -36,6 +36,7 @@ class Format:
         tells_empty_text: a partition of the empty string is not that of ``NULL``.
         one_step_exchange: any catalog lets a table take the place of another in one step for readers. Without it, only
             Hive's metastore does, which keeps the columns of the other one.
+        by_position: a file does not tell which value is of which column; the order of the columns does.
         columns_in_metastore: Hive's metastore has the columns of a table with their types.
         properties_in_log: the properties of a table are in its log, and not in the metastore.
         purges: a dropped table leaves its files, unless the statement says ``PURGE``.
@@ -65,6 +66,7 @@ class Format:
     incremental: bool = False
     tells_empty_text: bool = False
     one_step_exchange: bool = False
+    by_position: bool = False
     columns_in_metastore: bool = False
     properties_in_log: bool = False
     purges: bool = False
@@ -115,7 +117,7 @@ FORMATS = (
     _files("parquet", "Parquet", holds_views=True, incremental=True, columns_in_metastore=True),
     _files("orc", "ORC", holds_views=True, columns_in_metastore=True),
     _files("json", "JSON", holds_views=True),
-    _files("csv", "CSV", holds_views=True),
+    _files("csv", "CSV", holds_views=True, by_position=True),
     _files("text", "text"),
     _files("xml", "XML"),
     _files("avro", "Avro"),

@@ -15,6 +15,7 @@ private[spark] final case class Format(
     snapshots: Boolean,
     by_path: Boolean,
     zoned: Boolean,
+    by_position: Boolean,
     kept_by_sessions: Boolean,
     own_catalogs: Boolean,
     artifact: String,

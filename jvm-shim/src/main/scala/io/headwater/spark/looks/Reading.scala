@@ -6,8 +6,9 @@ import java.security.MessageDigest
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable}
 
 /**
- * How the files of a table are read, beside its columns and its format. Example: after `ALTER TABLE t SET SERDEPROPERTIES
- * ('sep' = ';')`, the same files have other rows. So this is a part of the state of each partition.
+ * How the files of a table are read, beside its format. Example: after `ALTER TABLE t SET SERDEPROPERTIES ('sep' = ';')`, the
+ * same files have other rows. So this is a part of the state of each partition. The columns are one of it where their order
+ * alone tells which value of a file is of which: a new column that no view reads moves all behind it.
  */
 private[spark] object Reading {
   /** What a catalog notes that no reader asks for. Another property may be one of a reader's. */
@@ -20,11 +21,17 @@ private[spark] object Reading {
   /** A digest for a table; empty if nothing is stated. Headwater states nothing for its own views. */
   def of(table: CatalogTable): String =
     if (Views.are(table.properties)) ""
-    else digest(stated(table.storage, isHive(table)) ++ (if (isHive(table)) counted("table", table.properties) else Nil))
+    else digest(
+      stated(table.storage, isHive(table)) ++ (if (isHive(table)) counted("table", table.properties) else Nil) ++ places(table))
 
   /** The same for a partition, beside what holds for its table. Only Hive's readers look at it. */
   def of(table: CatalogTable, partition: CatalogStorageFormat): String =
     if (!isHive(table) || Views.are(table.properties)) "" else digest(stated(partition, withClasses = true))
+
+  private def places(table: CatalogTable): Seq[String] =
+    if (isHive(table) || table.provider.flatMap(Format.of).exists(_.by_position))
+      table.dataSchema.map(column => s"column ${column.name} ${column.dataType.sql}")
+    else Nil
 
   private def isHive(table: CatalogTable): Boolean = table.provider.contains("hive")
 
