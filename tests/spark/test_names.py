@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from support import assert_equals_query, drain
+from support import Journal, assert_equals_query, database, drain
+from test_by_keys import runs
+
+from headwater.model.work import Mode
 
 TABLES = ("2023_orders", "select", "MixedCase")
 COLUMNS = ("sum", "a.b", "Größe", "x`y")
@@ -92,3 +95,27 @@ def test_a_path_is_followed(odd: SparkSession, tmp_path: Path) -> None:
     [row] = drain(odd)
     assert "INSERT INTO" in row["reason"]
     assert odd.sql("SELECT s FROM v").first()[0] == 24
+
+
+@pytest.mark.parametrize("format", ["delta", "parquet"])
+def test_a_table_by_the_name_of_its_catalog_in_another_case(spark: SparkSession, journal: Journal, format: str) -> None:
+    """Spark finds its own catalog by any case, also in the text of an ordinary view."""
+    here = database(spark)
+    spark.sql(f"CREATE TABLE t USING {format} AS SELECT id % 3 AS k, id AS x FROM range(9)")
+    spark.sql(f"CREATE VIEW between AS SELECT * FROM Spark_Catalog.{here}.t")
+    queries = {
+        "totals": f"SELECT k, sum(x) AS s FROM SPARK_CATALOG.{here}.t GROUP BY k",
+        "copied": "SELECT k, x + 1 AS y FROM between WHERE x > 3",
+    }
+    for view, query in queries.items():
+        asked = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
+        spark.sql(f"CREATE MATERIALIZED VIEW {view} USING delta {asked} AS {query}")
+    journal.mark()
+    for id in (10, 11):
+        spark.sql(f"INSERT INTO t VALUES (1, {id})")
+        drain(spark)
+        for view, query in queries.items():
+            assert_equals_query(spark, view, query)
+    events = journal.events()
+    for view in queries:
+        assert runs(events, f"{here}.{view}") == [(Mode.CHANGES, "")] * 2

@@ -144,6 +144,47 @@ QUERIES = {
     "session variable": ("SELECT * FROM sales WHERE amount > threshold", ["threshold", "write the value"]),
     "random": ("SELECT id, rand() AS r FROM sales", ["rand()", "another value"]),
     "clock": ("SELECT id FROM sales WHERE month < current_date()", ["current_date()", "when and where"]),
+    "clock in a table of the query": (
+        "SELECT s.id FROM sales s JOIN (VALUES (current_date())) AS n(d) ON s.month >= n.d",
+        ["current_date()", "when and where"],
+    ),
+    "clock in the numbers of a range": (
+        "SELECT s.id FROM sales s JOIN range(unix_date(current_date) - 30, unix_date(date(now()))) r ON s.id = r.id",
+        ["`current_date()`", "when and where"],
+    ),
+    "clock in a pivot": (
+        "SELECT * FROM sales PIVOT (sum(amount) FOR month IN (DATE '2024-01-01' AS a, curdate() AS b))",
+        ["curdate()", "when and where"],
+    ),
+    "clock in the name of a table": (
+        "SELECT * FROM IDENTIFIER(if(CURRENT_TIMESTAMP > '2024-01-01', 'sales', 'shadow'))",
+        ["current_timestamp()", "when and where"],
+    ),
+    "seconds of the clock in a range": (
+        "SELECT s.id FROM sales s JOIN range(unix_timestamp() - 5, unix_timestamp()) r ON s.id = r.id",
+        ["unix_timestamp()", "when and where"],
+    ),
+    "user in the name of a table": ("SELECT * FROM IDENTIFIER(left('sales' || user, 5))", ["user()"]),
+    "time of today, cast in a table of the query": (
+        "SELECT id, t FROM sales, VALUES (CAST('12:30:00' AS TIMESTAMP)) AS v(t)",
+        ["CAST('12:30:00'", "when and where"],
+    ),
+    "columns with the names of functions": (
+        "SELECT e.x, `user`, current_date FROM (SELECT id AS `user`, month AS current_date FROM sales) s, "
+        "LATERAL explode(array(s.`user`)) AS e(x), "
+        "VALUES ('12:30', date('2024-01-01'), unix_timestamp(DATE '2024-01-01')) AS v(a, b, c)",
+        None,
+    ),
+    "rows before a row, in no order": (
+        "SELECT id, sum(amount) OVER (PARTITION BY month ROWS UNBOUNDED PRECEDING) AS s FROM sales",
+        ["no fixed order", "ORDER BY"],
+    ),
+    "all rows, in no order": (
+        "SELECT id, "
+        "sum(amount) OVER (PARTITION BY month ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS s, "
+        "max(id) OVER (PARTITION BY month) AS m, rank() OVER (PARTITION BY month ORDER BY id) AS r FROM sales",
+        None,
+    ),
     "uuid": ("SELECT uuid() AS key, id FROM sales", ["uuid()"]),
     "first": ("SELECT month, first(id) AS id FROM sales GROUP BY month", ["first(", "min_by"]),
     "limit": ("SELECT id FROM sales LIMIT 1", ["LIMIT", "ORDER BY"]),

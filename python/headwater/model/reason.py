@@ -129,6 +129,7 @@ class Code(Enum):
     METHOD_TOTALS_LOST = "method.totals_lost"
     METHOD_TOTALS_LARGE = "method.totals_large"
     METHOD_ROWS_MISSING = "method.rows_missing"
+    METHOD_PLACE_UNKNOWN = "method.place_unknown"
     METHOD_AFTER_FAILURE = "method.after_failure"
     METHOD_DEARER = "method.dearer"
     METHOD_LAST_RUN = "method.last_run"

@@ -9,6 +9,7 @@ from attrs import frozen
 from headwater.algebra.derive.image import VOLATILE
 from headwater.algebra.derive.query import Attr, Call, Expr, Lit, Node, display
 from headwater.algebra.derive.relation import short, source
+from headwater.algebra.derive.specification import is_of, is_open
 from headwater.model.format import DEFAULT, Format
 
 
@@ -171,8 +172,20 @@ def _sorted(call: Expr) -> bool:
     return isinstance(call, Call) and any(isinstance(x, Call) and x.call == "SortOrder" for x in call.args)
 
 
+def _is_bounded(window: Expr) -> bool:
+    """Whether a frame of places has an end: without an order, no rows are in it for certain."""
+    frames = (
+        [each for each in window.args if isinstance(each, Call) and is_of(each, "RowFrame$")]
+        if isinstance(window, Call)
+        else []
+    )
+    return any(not is_open(bound) for each in frames for bound in each.args)
+
+
 def _volatile(call: Call) -> bool:
     if call.call in VOLATILE or call.call == "Mode" or (call.call in _BY_ORDER and not _sorted(call)):
+        return True
+    if call.call == "WindowExpression" and not _sorted(call.args[1]) and _is_bounded(call.args[1]):
         return True
     within = any(isinstance(each, Call) and not each.deterministic for each in call.args)
     return not call.deterministic and not within and call.kind != "subquery"
@@ -195,6 +208,8 @@ def _sentence(call: Call) -> str:
             return f"`{text}` takes whichever row comes first; use min, max, min_by or max_by"
         case "Mode" | "ListAgg":
             return f"`{text}` depends on the order of rows, which is not fixed"
+        case "WindowExpression":
+            return f"`{text}` takes rows before and after others in no fixed order; ORDER BY in its window states one"
         case "CurrentUser":
             return f"`{text}` depends on who evaluates the query"
         case "VariableReference":

@@ -167,6 +167,10 @@ def display(expression: Expr) -> str:
             return f"{name}({', '.join(display(each) for each in args)})"
 
 
+_INLINE = "ResolvedInlineTable"
+"""A table of ``VALUES`` that Spark does not evaluate at once: a row of it depends on the moment."""
+
+
 class Reader:
     """Reads one description. Definitions of CTEs are in scope from ``WithCTE`` downward."""
 
@@ -206,7 +210,10 @@ class Reader:
             tuple(map(self._expr, json.get("partition_by", ()))),
             None if condition is None else self._expr(condition),
             expansions,
-            tuple(self._expr(each) for key in ("order_by", "windows", "expressions") for each in json.get(key, ())),
+            (
+                *(self._expr(each) for key in ("order_by", "windows", "expressions") for each in json.get(key, ())),
+                *(self._expr(each) for row in json.get("rows", ()) if op == _INLINE for each in row),
+            ),
         )
 
     def _definition(self, cte: int) -> tuple[Node, ...]:

@@ -324,6 +324,10 @@ class Shim:
         sides = (None if rows is None else rows._jdf for rows in (changed.added, changed.removed))
         self._call("StandIns.put", name, *sides, changed.lasting, wire.encode(now), wire.encode(before))
 
+    def stands_in(self, name: str) -> bool:
+        """Whether a query was found to read the table of these rows."""
+        return bool(self._call("StandIns.isPlaced", name))
+
     def stand_out(self, name: str) -> None:
         """Forgets them."""
         self._call("StandIns.remove", name)

@@ -61,7 +61,11 @@ def terms(
             held.callback(run.shim.stand_out, name)
             run.shim.stand_in(name, found[source], now[source], before[source])
         held.enter_context(pinned(run.session, now | {source: Pin("", rows=name) for source, name in names.items()}))
-        return made(run.analysed()) if names else []
+        frames = made(run.analysed()) if names else []
+        if unread := [source for source, name in names.items() if not run.shim.stands_in(name)]:
+            said = f"{run.launch.definition.view} reads {unread[0]} under a name that Headwater does not know it by"
+            raise ChangesUnknown(Code.METHOD_PLACE_UNKNOWN, said)
+        return frames
 
 
 def as_of_the_run(run: Ingredients, made: Callable[[DataFrame], DataFrame]) -> DataFrame:

@@ -28,7 +28,9 @@ object StandIns {
 
   /** Rows that came and that went, and how their table is read as it is now and as it was. */
   private final case class Changed(
-      added: Option[LogicalPlan], removed: Option[LogicalPlan], small: Boolean, lasting: Boolean, now: Pin, before: Pin)
+      added: Option[LogicalPlan], removed: Option[LogicalPlan], small: Boolean, lasting: Boolean, now: Pin, before: Pin) {
+    @volatile var isPlaced = false
+  }
 
   /**
    * @param added rows that came, or null
@@ -46,9 +48,13 @@ object StandIns {
 
   def remove(name: String): Unit = known.remove(name)
 
+  /** Whether a query was found to read the table. */
+  def isPlaced(name: String): Boolean = known.get(name).isPlaced
+
   /** A place where a query reads a table of which rows changed. */
   private[spark] def place(name: String, table: String, parts: Seq[String]): OpenPlace = {
     val changed = known.get(name)
+    changed.isPlaced = true
     val columns = changed.added.orElse(changed.removed).get.output
     // A state of the table may have NULL where none of the changed rows has.
     OpenPlace(name, table, parts, columns.map(_.newInstance().withNullability(true)))

@@ -63,10 +63,11 @@ object Names {
     !conf.caseSensitiveAnalysis || conf.getConf(StaticSQLConf.CATALOG_IMPLEMENTATION) == "hive"
   }
 
-  /** A table under the name that its catalog keeps. */
+  /** A table under the name that its catalog keeps. Spark finds its session catalog by any case of its name, and no other. */
   private def kept(table: TableName): TableName =
-    if (table.catalog != SessionCatalog || !folds) table
-    else table.copy(namespace = table.namespace.map(lower), name = lower(table.name))
+    if (!table.catalog.equalsIgnoreCase(SessionCatalog)) table
+    else if (!folds) table.copy(catalog = SessionCatalog)
+    else TableName(SessionCatalog, table.namespace.map(lower), lower(table.name))
 
   private def lower(part: String): String = part.toLowerCase(Locale.ROOT)
 

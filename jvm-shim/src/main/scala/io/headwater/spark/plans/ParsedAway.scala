@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.variant.VariantGet
 import org.apache.spark.sql.catalyst.optimizer.{FoldablePropagation, InlineCTE}
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.parser.ParserUtils
-import org.apache.spark.sql.catalyst.parser.SqlBaseParser.{MultipartIdentifierContext, TableNameContext, TypeConstructorContext}
+import org.apache.spark.sql.catalyst.parser.SqlBaseParser.{MultipartIdentifierContext, QueryContext, TableNameContext, TypeConstructorContext}
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
 import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
 import org.apache.spark.sql.catalyst.util.DateTimeUtils._
@@ -81,15 +81,20 @@ private[spark] object ParsedAway {
     case local: LocalRelation => texts(local.data, ArrayType(local.schema))
     case inline: ResolvedInlineTable =>
       inline.rows.flatten.flatMap(each => texts(Try(replaced(each).eval()).getOrElse(null), each.dataType))
-  }.flatten.filter(is).map(word => s"CAST('$word' AS ${TimestampType.sql})")
+  }.flatten.filter(isMoment).map(word => s"CAST('$word' AS ${TimestampType.sql})")
 
   private class Noting extends SparkSqlParser {
     override val astBuilder: SparkSqlAstBuilder = new SparkSqlAstBuilder {
       override def visitTypeConstructor(literal: TypeConstructorContext): Literal = {
         val value = ParserUtils.string(visit(literal.singleStringLitWithoutMarker).asInstanceOf[Token])
         val kind = literal.literalType.getText.toUpperCase(Locale.ROOT)
-        if ((kind.startsWith("DATE") || kind.startsWith("TIMESTAMP")) && is(value)) words.get += s"$kind '$value'"
+        if ((kind.startsWith("DATE") || kind.startsWith("TIMESTAMP")) && isMoment(value)) words.get += s"$kind '$value'"
         super.visitTypeConstructor(literal)
+      }
+
+      override def visitQuery(query: QueryContext): LogicalPlan = {
+        words.get ++= EvaluatedAtOnce.in(query)
+        super.visitQuery(query)
       }
 
       override def visitTableName(table: TableNameContext): LogicalPlan = {
@@ -111,7 +116,7 @@ private[spark] object ParsedAway {
   private object Folded {
     def unapply(expression: Expression): Option[String] = expression match {
       case cast @ Cast(child, _, _, _) if hasMoments(cast.dataType) && hasText(child.dataType) && child.foldable =>
-        texts(Try(replaced(child).eval()).getOrElse(null), child.dataType).find(is)
+        texts(Try(replaced(child).eval()).getOrElse(null), child.dataType).find(isMoment)
           .map(word => s"CAST('$word' AS ${cast.dataType.sql})")
       case _ => None
     }
@@ -172,7 +177,7 @@ private[spark] object ParsedAway {
   }
 
   /** Whether a text means a moment of the clock: a word such as `now`, or a time without a day, which takes today's. */
-  private def is(value: String): Boolean = isTime(value) || isWord(value)
+  def isMoment(value: String): Boolean = isTime(value) || isWord(value)
 
   private def isTime(value: String): Boolean = Days.isTime(UTF8String.fromString(value))
 
