@@ -176,11 +176,11 @@ class Engine:
             fingerprint=hashlib.sha256(query.encode()).hexdigest()[:16],
             dependencies=tuple(reads),
         )
-        known = self._recorder.read(lambda state: state.definitions)
-        if known.get(name) == definition:
+        known = self._recorder.read(lambda state: state.definition(name))
+        if known == definition:
             return
-        graph.refuse_cycle({each: of.sources for each, of in known.items()}, name, definition.sources)
-        why = "was redefined" if name in known else "was created"
+        self._recorder.read(lambda state: graph.refuse_cycle(state.sources, name, definition.sources))
+        why = "was created" if known is None else "was redefined"
         self._recorder.record(lambda _: Declared(self._now(), FRESH, definition, why))
 
     def drop(self, name: str) -> None:

@@ -339,6 +339,22 @@ def test_cycle(shop: SparkSession) -> None:
         shop.sql("DROP MATERIALIZED VIEW second")
 
 
+def test_an_ordinary_view_that_closes_a_circle(spark: SparkSession) -> None:
+    """Spark allows it, as a materialized view is a table. That view says so, and all others go on."""
+    spark.sql("CREATE TABLE t AS SELECT 1 AS x")
+    spark.sql("CREATE VIEW between AS SELECT x FROM t")
+    spark.sql("CREATE MATERIALIZED VIEW one AS SELECT x FROM between")
+    spark.sql("CREATE MATERIALIZED VIEW two AS SELECT count(*) AS n FROM t")
+    spark.sql("CREATE OR REPLACE VIEW between AS SELECT x FROM one")
+    spark.sql("INSERT INTO t VALUES (2)")
+    assert "one would read itself" in refused(spark, "REFRESH MATERIALIZED VIEW one")
+    spark.sql("REFRESH MATERIALIZED VIEW two")
+    assert spark.table("two").first()["n"] == 2
+    spark.sql("CREATE OR REPLACE VIEW between AS SELECT x FROM t")
+    drain(spark)
+    assert_equals_query(spark, "one", "SELECT x FROM t")
+
+
 def test_unknown_setting(shop: SparkSession) -> None:
     """It is an error of Headwater's statements in that session, and of no others."""
     session = shop.newSession()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import networkx as nx
 
@@ -30,8 +30,11 @@ def readers(sources: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     return {table: tuple(sorted(graph.successors(table))) for table in graph if graph.out_degree(table)}
 
 
-def refuse_cycle(sources: Mapping[str, Iterable[str]], view: str, reads: Iterable[str]) -> None:
+def refuse_cycle(sources: Callable[[str], Iterable[str]], view: str, reads: Iterable[str]) -> None:
     """Looks at the tables upstream alone: a warehouse of many views is declared one view at a time.
+
+    Args:
+        sources: what a view reads; nothing of a table that is none.
 
     Raises:
         DefinitionError: with these reads the view would read itself; it names the views in between.
@@ -40,7 +43,7 @@ def refuse_cycle(sources: Mapping[str, Iterable[str]], view: str, reads: Iterabl
     frontier = list(readers)
     while frontier and view not in readers:
         table = frontier.pop()
-        new = [each for each in sources.get(table, ()) if each not in readers]
+        new = [each for each in sources(table) if each not in readers]
         readers.update(dict.fromkeys(new, table))
         frontier += new
     if view in readers:

@@ -270,6 +270,11 @@ class State:
         known = self.views.get(view)
         return None if known is None else known.definition
 
+    def sources(self, table: str) -> tuple[str, ...]:
+        """What a view reads; nothing of a table that is none."""
+        known = self.views.get(table)
+        return () if known is None else known.definition.sources
+
     @property
     def definitions(self) -> dict[str, Definition]:
         return {name: view.definition for name, view in self.views.items()}

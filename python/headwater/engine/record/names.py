@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.engine.record import pinned_states, queue, runs, wiring
+from headwater.engine.record import circles, pinned_states, queue, runs, wiring
 from headwater.engine.requests import ahead
 from headwater.model.event import Renamed
 from headwater.model.partition import WHOLE
@@ -45,6 +45,7 @@ def rename(state: State, event: Renamed) -> None:
     view, record = state.views.pop(old), state.tables.get(old, TableRecord())
     _vacated(state, old)
     view.definition, view.holds = event.definition, pinned_states.renamed(view.holds, old, new)
+    why = circles.closed(state, event.definition)
     state.views[new], state.tables[new] = view, record
     pinned_states.rename(record, old, new)
     if old in state.unreadable:
@@ -54,6 +55,9 @@ def rename(state: State, event: Renamed) -> None:
             state.origins[version] = evolve(origin, table=new)
     state.index.promising.discard(old)
     state.index.lenient.discard(old)
+    if why is not None:
+        view.definition = evolve(view.definition, dependencies=())
+        circles.cut(state, view.definition, why)
     wiring.renew(state)
     if state.index.readers.get(new):
         _took_over(state, event)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from headwater.algebra.dependency import forward
-from headwater.engine.record import names, pinned_states, queue, runs, wiring
+from headwater.engine.record import circles, names, pinned_states, queue, runs, wiring
 from headwater.engine.requests import ahead
 from headwater.engine.requests.common_cut import is_lenient
 from headwater.engine.requests.coverage import Reach, cover, cover_each, downstream, together, unresolved
@@ -198,6 +198,10 @@ def _changed(state: State, event: events.Changed) -> None:
 
 def _declared(state: State, event: events.Declared) -> None:
     name = event.definition.view
+    if (why := circles.closed(state, event.definition)) is not None:
+        circles.cut(state, event.definition, why)
+        _reconsider(state, name)
+        return
     known = state.views.get(name)
     follows_again = known is not None and follows(event.definition) and not follows(known.definition)
     fill = event.fill or follows_again

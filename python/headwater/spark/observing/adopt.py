@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from attrs import evolve
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from headwater.algebra import graph
 from headwater.logger import log
 from headwater.model.error import HeadwaterError, NotNow
 from headwater.model.event import FRESH, Broken, Declared
@@ -89,11 +91,12 @@ def _adopt(recorder: Recorder, shim: Shim, analyst: Analyst, observer: Observer,
     broken: Reason | None = None
     try:
         definition = analyst.analysed(stored)
+        recorder.read(lambda state: graph.refuse_cycle(state.sources, stored.view, definition.sources))
         observer.first_look(definition)
     except NotNow:
         raise
     except HeadwaterError as error:
-        definition, broken = stored, why_broken(error)
+        definition, broken = evolve(stored, dependencies=()), why_broken(error)
     if shim.owner(stored.view) != stored.owner:
         return  # it was dropped meanwhile, or is another one
 

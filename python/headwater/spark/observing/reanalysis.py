@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from headwater.algebra import graph
 from headwater.logger import log
 from headwater.model.error import AnalysisFailed, DefinitionError, HeadwaterError, NotNow, ViewError
 from headwater.model.event import FRESH, Broken, Declared
@@ -61,6 +62,7 @@ class Reanalysis:
         """The builder of the event that follows from Spark's analysis; ``None``: Spark could not analyse it now."""
         try:
             fresh = self._analyst.analysed(definition)
+            self._recorder.read(lambda state: graph.refuse_cycle(state.sources, name, fresh.sources))
         except NotNow as error:
             self._undecided[name] = because
             log.warning("the next check finds out whether %s means the same: %s", name, error)

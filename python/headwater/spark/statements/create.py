@@ -87,7 +87,7 @@ class Declarations:
             definition = evolve(definition, root=known.root, owner=known.owner)
         views = self.recorder.read(lambda state: state.definitions)
         self._refuse_other_case(definition, views)
-        graph.refuse_cycle({name: each.sources for name, each in views.items()}, view, definition.sources)
+        self.recorder.read(lambda state: graph.refuse_cycle(state.sources, view, definition.sources))
         if known is None:
             return self._declare(definition, message, later)
         if _same(known, definition):

@@ -10,6 +10,7 @@ from functools import partial
 from attrs import evolve
 from pyspark.errors import PySparkException
 
+from headwater.algebra import graph
 from headwater.engine.requests.coverage import depending
 from headwater.engine.requests.limits import follows
 from headwater.engine.tell import report
@@ -293,6 +294,7 @@ class Statements:
         self._require_renamable(definition)
         if self._shim.owner(target) is not None:
             raise StatementError(f"{target} exists already; choose another name")
+        self._recorder.read(lambda state: graph.refuse_cycle(state.sources, target, definition.sources))
         session = self._sessions.of_table()
         renamed = catalog.renamed(session, self._shim, definition, target)
 

@@ -1,0 +1,31 @@
+"""Views that would read themselves. Who declares one asks first, but two may be declared at the same time."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from headwater.algebra import graph
+from headwater.engine.record import runs, wiring
+from headwater.model.error import DefinitionError
+from headwater.model.reason import Code, Reason
+from headwater.model.state import State, Status, TableRecord, ViewState
+from headwater.model.view import Definition
+
+
+def closed(state: State, definition: Definition) -> DefinitionError | None:
+    """Why a view cannot have a definition: it would read itself; ``None`` if it would not."""
+    try:
+        graph.refuse_cycle(state.sources, definition.view, definition.sources)
+    except DefinitionError as error:
+        return error
+    return None
+
+
+def cut(state: State, definition: Definition, why: DefinitionError) -> None:
+    """Records that a view would read itself. One that was there before keeps its definition."""
+    name = definition.view
+    if name not in state.views:
+        state.views[name] = ViewState(evolve(definition, dependencies=()))
+        state.tables[name] = TableRecord()
+    runs.release(state.views[name], Status.BROKEN, Reason(Code.QUERY_REFUSED, why.fault))
+    wiring.renew(state)
