@@ -182,9 +182,9 @@ MUTATIONS = {
         "        state.tables.setdefault(name, TableRecord())",
     ),
     "a suspended view that breaks is refreshed when it is mended": (
-        "engine/record/transition.py",
-        "(Status.SUSPENDED, STOPPED) if known.suspended else (Status.ACTIVE, None)",
-        "(Status.ACTIVE, None)",
+        "engine/record/runs.py",
+        "    if view.status is not Status.SUSPENDED:\n        release(view, Status.BROKEN, reason)\n",
+        "    release(view, Status.BROKEN, reason)\n",
     ),
     "a first run by keys goes on whatever its keys leave out": (
         "engine/methods/selective.py",

@@ -31,8 +31,13 @@ def observer(looked: list[str]) -> Observer:
     )
     state = machine({"t": "a", "u": "a"}, *views).state
     recorder = SimpleNamespace(
-        read=lambda ask: ask(state), record_all=lambda builds: [*builds], clock=SimpleNamespace(now=lambda: 1)
+        read=lambda ask: ask(state),
+        record=lambda build: build(state),
+        record_all=lambda builds: [*builds],
+        clock=SimpleNamespace(now=lambda: 1),
     )
+    for each in state.views.values():
+        each.unanalysed = 0
     return Observer(recorder, None, SimpleNamespace(look=look), SimpleNamespace(), None)
 
 

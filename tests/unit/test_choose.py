@@ -124,6 +124,9 @@ def test_a_view_that_cannot_run_does_not_hold_its_readers(how):
     # What it publishes later is a change of its own for its readers.
     if how == "failed":
         made.now += 300_000
+    elif how == "broken":
+        again = made.state.views["v"].definition
+        made.record(lambda version: Declared(made.now, version, again, "can be analysed again", fill=False))
     else:
         made.record(lambda _: Resumed(made.now, "v"))
     assert start(made, "v")

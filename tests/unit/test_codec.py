@@ -16,6 +16,7 @@ from headwater.model.error import JournalError
 from headwater.model.event import (
     Advanced,
     Altered,
+    Analysed,
     Broken,
     Budgeted,
     CancelAsked,
@@ -71,7 +72,7 @@ KINDS = {
     ),
     Dropped: st.builds(Dropped, numbers, texts),
     Unreadable: st.builds(Unreadable, numbers, texts, st.none() | reasons),
-    Renamed: st.builds(Renamed, numbers, texts, texts, views),
+    Renamed: st.builds(Renamed, numbers, numbers, texts, texts, views),
     Altered: st.builds(Altered, numbers, texts, st.lists(st.tuples(texts, texts), max_size=2).map(tuple)),
     Changed: st.builds(
         Changed,
@@ -115,6 +116,7 @@ KINDS = {
     CancelAsked: st.builds(CancelAsked, numbers, texts),
     Suspended: st.builds(Suspended, numbers, texts),
     Resumed: st.builds(Resumed, numbers, texts),
+    Analysed: st.builds(Analysed, numbers, texts, numbers),
     Broken: st.builds(Broken, numbers, texts, reasons),
     Budgeted: st.builds(Budgeted, numbers, st.none() | st.floats(0.1, 1e9), st.floats(1, 1e4)),
     EngineLost: st.builds(EngineLost, numbers, numbers),

@@ -74,7 +74,7 @@ KNOWN_PYTHON = {
 }  # fmt: skip
 
 KNOWN_SCALA = {
-    "the keys themselves": {"Names": ["mkString", "nameParts", "part.toLowerCase"]},
+    "the keys themselves": {"Names": ["catalog.equalsIgnoreCase", "mkString", "nameParts", "part.toLowerCase"]},
     "what a message, a digest or a statement of Spark says": {
         "FileTables": ["table.quotedString"],
         "Functions": ["identifier.unquotedString"],
@@ -91,6 +91,7 @@ KNOWN_SCALA = {
     "words of settings, properties, options and formats": {
         "Catalogs": ["_.equalsIgnoreCase"],
         "Entries": ["_1.equalsIgnoreCase"],
+        "EvaluatedAtOnce": ["getText.toLowerCase"],
         "FileFormats": ["_.equalsIgnoreCase"],
         "FileSnapshots": ["key.toLowerCase"],
         "Format": ["name.toLowerCase"],

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from cases import machine, view
+from cases import A1, change, converged, machine, view
 from pyspark.errors import PySparkException
 
+from headwater.engine.record.transition import transition
 from headwater.model.error import AnalysisFailed, NotNow
-from headwater.model.event import Broken, Declared
+from headwater.model.event import Analysed, Broken, Changed, Declared
 from headwater.model.reason import Code, Reason
 from headwater.model.view import Query
 from headwater.spark.defining.analyse import Analyst
@@ -76,6 +77,36 @@ def test_a_failure_that_passes_breaks_nothing_and_is_asked_again(observer: Any, 
     observer.check()
     assert kinds(observer) == [Declared]
     assert observer._recorder.events[0].why == "means something else since t changed"
+
+
+def test_an_analysis_that_an_engine_did_not_come_to_is_made_by_the_next_one(observer: Any, analysis: Analysis):
+    """The change is on record, and the engine that found it ended."""
+    state, asked = observer._recorder.state, []
+    view, later = state.views["v"], state.highest + 1
+    transition(state, Changed(1, later, "t", (), "other columns", 1, "has other columns"))
+    assert view.unanalysed == later
+    analysis.analysed = lambda definition: asked.append(definition) or DEFINITION
+    observer.check()
+    assert asked == [DEFINITION] and observer._recorder.events == [Analysed(1, "v", later)]
+    transition(state, evolve(observer._recorder.events[0], upto=later - 1))
+    assert view.unanalysed == later, "the table changed again while it was analysed"
+    transition(state, observer._recorder.events[0])
+    observer.check()
+    assert len(asked) == 1 and not view.unanalysed
+
+
+def test_readers_of_a_view_with_another_definition_are_analysed_again():
+    made = machine({"t": "a"}, DEFINITION, evolve(view("w", "a", "v"), through=("ordinary",)))
+    made.record(lambda _: Analysed(made.now, "w", made.state.highest))
+    made.declare(evolve(DEFINITION, fingerprint="after"), "was redefined")
+    converged(made)
+    assert made.state.views["w"].unanalysed and not made.state.views["v"].unanalysed
+    made.record(lambda _: Analysed(made.now, "w", made.state.highest))
+    change(made, "t", A1, 9)
+    converged(made)
+    assert not made.state.views["w"].unanalysed
+    made.record(lambda version: Changed(made.now, version, "ordinary", (), "another text", 0, "has another text"))
+    assert made.state.views["w"].unanalysed
 
 
 def test_what_spark_refuses_is_broken(observer: Any, analysis: Analysis):

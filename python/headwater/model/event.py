@@ -298,6 +298,15 @@ class Resumed:
 
 
 @frozen
+class Analysed:
+    """A view's query was analysed again since the change ``upto`` of a table that it uses."""
+
+    at: int
+    view: str
+    upto: Version
+
+
+@frozen
 class Broken:
     """A view's query cannot be analysed any more."""
 
@@ -352,6 +361,7 @@ Event = (
     | CancelAsked
     | Suspended
     | Resumed
+    | Analysed
     | Broken
     | Unreadable
     | Budgeted

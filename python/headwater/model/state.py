@@ -180,7 +180,9 @@ class ViewState:
         pending: slices to recompute, each with the origins on whose behalf.
         news: where, of what is pending, an origin did change something that the view reads. Elsewhere it may
             prove to have changed nothing.
-        suspended: its owner suspended it. Its status says so, unless its query is broken, too.
+        broken: why its query cannot be analysed; ``None`` if it can be. Its status says so, unless it is suspended.
+        unanalysed: the newest change of a table that it uses after which its query may mean something else, if it was
+            not analysed since; else 0.
         released: readers were let go past this view while it could not run, so its next
             publication is a change of its own for them.
         failures: consecutive failed runs.
@@ -208,7 +210,8 @@ class ViewState:
     reason: Reason | None = None
     pending: dict[Slice, frozenset[Version]] = Factory(dict)
     news: dict[Slice, frozenset[Version]] = Factory(dict)
-    suspended: bool = False
+    broken: Reason | None = None
+    unanalysed: Version = 0
     released: bool = False
     failures: int = 0
     retry_at: int = 0

@@ -187,7 +187,7 @@ def opening(state: State, at: int) -> Iterator[Event]:
         if view.pending or name in state.running:
             run = state.running[name].slices if name in state.running else ()
             yield Requested(at, number, name, (*view.pending, *run), "was pending", downstream=False)
-        if view.suspended:
+        if view.broken is not None:
+            yield Broken(at, name, view.broken)
+        if view.status is Status.SUSPENDED:
             yield Suspended(at, name)
-        if view.status is Status.BROKEN and view.reason is not None:
-            yield Broken(at, name, view.reason)

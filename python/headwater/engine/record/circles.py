@@ -5,10 +5,10 @@ from __future__ import annotations
 from attrs import evolve
 
 from headwater.algebra import graph
-from headwater.engine.record import runs, wiring
+from headwater.engine.record import reading_order, runs
 from headwater.model.error import DefinitionError
 from headwater.model.reason import Code, Reason
-from headwater.model.state import State, Status, TableRecord, ViewState
+from headwater.model.state import State, TableRecord, ViewState
 from headwater.model.view import Definition
 
 
@@ -27,5 +27,5 @@ def cut(state: State, definition: Definition, why: DefinitionError) -> None:
     if name not in state.views:
         state.views[name] = ViewState(evolve(definition, dependencies=()))
         state.tables[name] = TableRecord()
-    runs.release(state.views[name], Status.BROKEN, Reason(Code.QUERY_REFUSED, why.fault))
-    wiring.renew(state)
+    runs.break_off(state.views[name], Reason(Code.QUERY_REFUSED, why.fault))
+    reading_order.renew(state)

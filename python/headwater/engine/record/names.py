@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.engine.record import circles, pinned_states, queue, runs, wiring
+from headwater.engine.record import circles, pinned_states, queue, reading_order, runs
 from headwater.engine.requests import ahead
 from headwater.model.event import Renamed
 from headwater.model.partition import WHOLE
@@ -25,7 +25,7 @@ def drop(state: State, view: str) -> None:
     state.unreadable.pop(view, None)
     state.index.promising.discard(view)
     state.index.lenient.discard(view)
-    wiring.renew(state)
+    reading_order.renew(state)
 
 
 def _vacated(state: State, name: str) -> None:
@@ -58,7 +58,7 @@ def rename(state: State, event: Renamed) -> None:
     if why is not None:
         view.definition = evolve(view.definition, dependencies=())
         circles.cut(state, view.definition, why)
-    wiring.renew(state)
+    reading_order.renew(state)
     if state.index.readers.get(new):
         _took_over(state, event)
 

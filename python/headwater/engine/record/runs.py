@@ -133,6 +133,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
     view.holds = holds if WHOLE in run.slices else newest(view.holds, holds)
     queue.end(state, run)
     _record_partitions(state, view, run, event, redefined)
+    if redefined:
+        unsettle(state, event.view, event.version)
     pinned_states.hold(state.tables[event.view], view.holds, first)
     region = Region(run.slices)
     view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, None
@@ -295,6 +297,21 @@ def _lost_again(view: ViewState, event: Failed) -> bool:
 
 STATE_GONE = (Code.SOURCE_SNAPSHOT_EXPIRED, Code.RUN_SOURCE_REPLACED)
 """A run failed as rows were not there any more that it was to read: they were expired, vacuumed or overwritten."""
+
+
+def unsettle(state: State, table: str, version: Version) -> None:
+    """A table has other columns, or is another one: what uses it is to be analysed again. This is on record, as the
+    engine that found it may end before it did so."""
+    for view in state.views.values():
+        if table in view.definition.sources or table in view.definition.through:
+            view.unanalysed = version
+
+
+def break_off(view: ViewState, reason: Reason) -> None:
+    """The query of a view cannot be analysed. One that its owner suspended shows that when it is resumed."""
+    view.broken = reason
+    if view.status is not Status.SUSPENDED:
+        release(view, Status.BROKEN, reason)
 
 
 def release(view: ViewState, status: Status, reason: Reason) -> None:

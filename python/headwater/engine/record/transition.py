@@ -13,7 +13,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from headwater.algebra.dependency import forward
-from headwater.engine.record import circles, names, pinned_states, queue, runs, wiring
+from headwater.engine.record import circles, names, pinned_states, queue, reading_order, runs
 from headwater.engine.requests import ahead
 from headwater.engine.requests.common_cut import is_lenient
 from headwater.engine.requests.coverage import Reach, cover, cover_each, downstream, together, unresolved
@@ -24,8 +24,6 @@ from headwater.model.costs import RefreshCosts
 from headwater.model.partition import WHOLE, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Budget, Origin, PartitionRecord, State, Status, TableRecord, ViewState
-
-STOPPED = Reason(Code.VIEW_SUSPENDED, "ALTER MATERIALIZED VIEW … SUSPEND stopped it")
 
 
 def transition(state: State, event: events.Event) -> State:
@@ -143,16 +141,15 @@ def _happened(state: State, view: ViewState, event: events.Event) -> None:
             if event.view in state.running:
                 state.running[event.view] = evolve(state.running[event.view], cancelled=True)
         case events.Suspended():
-            view.suspended = True
-            if view.status is not Status.BROKEN:
-                runs.release(view, Status.SUSPENDED, STOPPED)
+            why = Reason(Code.VIEW_SUSPENDED, "ALTER MATERIALIZED VIEW … SUSPEND stopped it")
+            runs.release(view, Status.SUSPENDED, why)
         case events.Resumed():
-            view.suspended = False
-            if view.status is not Status.BROKEN:
-                _resumed(state, event.view)
-                _halt_unreadable(state, event.view)
+            _resumed(state, event.view)
+            _halt_unreadable(state, event.view)
         case events.Broken(reason=reason):
-            runs.release(view, Status.BROKEN, reason)
+            runs.break_off(view, reason)
+        case events.Analysed(upto=upto):
+            view.unanalysed = view.unanalysed if view.unanalysed > upto else 0
         case events.Altered(properties=properties):
             view.definition = evolve(view.definition, properties=properties)
             state.index.routes.clear()
@@ -171,6 +168,8 @@ def _changed(state: State, event: events.Changed) -> None:
         record = state.tables[event.table] = TableRecord()
     if record.created != event.created:
         record.watermark = None
+    if (record.schema, record.created) != (event.schema, event.created) and not event.baseline:
+        runs.unsettle(state, event.table, event.version)
     record.schema, record.created = event.schema, event.created
     pinned_states.reached(record, event.watermark)
     if record.pinned != event.pinned:
@@ -218,16 +217,18 @@ def _declared(state: State, event: events.Declared) -> None:
         known.costs.narrow.clear()
         known.edge = None
         known.costs.reads = {each: size for each, size in known.costs.reads.items() if each in event.definition.sources}
-        known.status, known.reason = (Status.SUSPENDED, STOPPED) if known.suspended else (Status.ACTIVE, None)
+        known.broken = None
+        if known.status is not Status.SUSPENDED:
+            known.status, known.reason = Status.ACTIVE, None
         known.failures, known.retry_at = 0, 0
         _halt_unreadable(state, name)
         if fill:
             queue.widen(state, name)  # slices of the old definition may mean nothing in the new one
     read = [each for each in event.definition.sources if each in state.views]
     if known is None and name not in state.index.readers and all(each in state.index.order for each in read):
-        wiring.append(state, name)
+        reading_order.append(state, name)
     else:
-        wiring.renew(state)
+        reading_order.renew(state)
     _reconsider(state, name)
     if fill:
         _pass_on(state, name)
@@ -290,6 +291,8 @@ def _unreadable(state: State, table: str, reason: Reason | None) -> None:
 def _resumed(state: State, name: str) -> None:
     view = state.views[name]
     view.status, view.reason, view.failures, view.retry_at = Status.ACTIVE, None, 0, 0
+    if view.broken is not None:
+        runs.break_off(view, view.broken)
     runs.caught_up(state, view)
 
 

@@ -8,9 +8,10 @@ from functools import partial
 from headwater.algebra import graph
 from headwater.logger import log
 from headwater.model.error import AnalysisFailed, DefinitionError, HeadwaterError, NotNow, ViewError
-from headwater.model.event import FRESH, Broken, Declared
+from headwater.model.event import FRESH, Analysed, Broken, Declared
+from headwater.model.partition import Version
 from headwater.model.reason import Code, Reason
-from headwater.model.state import State, Status, ViewState
+from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
 from headwater.runtime.recorder import Recorder
 from headwater.spark.defining.analyse import Analyst
@@ -44,16 +45,21 @@ class Reanalysis:
             self.of_view(view, table)
 
     def retry(self) -> None:
-        """Analyses broken views, and those that Spark could not analyse the last time."""
-        for view in dict.fromkeys((*self._recorder.read(_broken), *self._undecided)):
+        """Analyses broken views, those that Spark could not analyse the last time, and those whose analysis an engine
+        did not come to."""
+        for view in dict.fromkeys((*self._recorder.read(_due), *self._undecided)):
             self.of_view(view, self._undecided.pop(view, ""))
 
     def of_view(self, name: str, because: str) -> None:
         """Analyses one view, because a table changed. Another meaning is a redefinition. A view that is redefined
         meanwhile is analysed again."""
-        while (definition := self._recorder.read(lambda state: state.definition(name))) is not None:
+        while (found := self._recorder.read(partial(_known, name=name))) is not None:
+            definition, upto = found
             event = self._event(name, definition, because)
-            if event is None or self._record(name, definition, event):
+            if event is None:
+                return
+            if self._record(name, definition, event):
+                self._recorder.record(partial(self._settled, name=name, upto=upto))
                 return
 
     # --- inside
@@ -69,7 +75,7 @@ class Reanalysis:
             return None
         except (AnalysisFailed, DefinitionError) as error:
             return self._broken(name, why_broken(error))
-        if fresh.fingerprint != definition.fingerprint or name in self._recorder.read(_broken):
+        if fresh.fingerprint != definition.fingerprint or self._recorder.read(partial(_is_broken, name=name)):
             self._first_look(fresh)
         return self._declared(name, fresh, because)
 
@@ -91,19 +97,24 @@ class Reanalysis:
                 log.warning("%s is broken: %s", name, reason)
         return same
 
+    def _settled(self, state: State, name: str, upto: Version) -> Analysed | None:
+        known = state.views.get(name)
+        due = known is not None and 0 < known.unanalysed <= upto
+        return Analysed(self._recorder.clock.now(), name, upto) if due else None
+
     def _broken(self, name: str, reason: Reason) -> Build:
         def build(view: ViewState) -> Broken | None:
-            known = view.status is Status.BROKEN and view.reason == reason
-            return None if known else Broken(self._recorder.clock.now(), name, reason)
+            return None if view.broken == reason else Broken(self._recorder.clock.now(), name, reason)
 
         return build
 
     def _declared(self, name: str, fresh: Definition, because: str) -> Build:
         def build(view: ViewState) -> Declared | None:
-            recovered = view.status is Status.BROKEN
+            recovered = view.broken is not None
             if not recovered and fresh.fingerprint == view.definition.fingerprint:
                 return None
-            why = "can be computed again" if recovered else f"means something else since {because} changed"
+            changed = f"means something else since {because or 'what it reads'} changed"
+            why = "can be computed again" if recovered else changed
             return Declared(self._recorder.clock.now(), FRESH, fresh, why)
 
         return build
@@ -114,8 +125,18 @@ def _readers(state: State, table: str) -> list[str]:
     return [name for name, each in state.definitions.items() if table in (*each.sources, *each.through)]
 
 
-def _broken(state: State) -> list[str]:
-    return [name for name, view in state.views.items() if view.status is Status.BROKEN]
+def _known(state: State, name: str) -> tuple[Definition, Version] | None:
+    view = state.views.get(name)
+    return None if view is None else (view.definition, view.unanalysed)
+
+
+def _is_broken(state: State, name: str) -> bool:
+    view = state.views.get(name)
+    return view is not None and view.broken is not None
+
+
+def _due(state: State) -> list[str]:
+    return [name for name, view in state.views.items() if view.broken is not None or view.unanalysed]
 
 
 def why_broken(error: HeadwaterError) -> Reason:

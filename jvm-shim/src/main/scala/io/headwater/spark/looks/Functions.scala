@@ -57,7 +57,7 @@ object Functions {
   /** A temporary function has one part. Names in the session catalog have no dots. */
   private def permanent(name: String): Option[FunctionIdentifier] = name.split('.').toSeq match {
     case Seq(database, function) => Some(FunctionIdentifier(function, Some(database)))
-    case Seq(catalog, database, function) if catalog.equalsIgnoreCase(Names.SessionCatalog) => Some(FunctionIdentifier(function, Some(database)))
+    case Seq(catalog, database, function) if Names.isSession(catalog) => Some(FunctionIdentifier(function, Some(database)))
     case _ => None
   }
 }

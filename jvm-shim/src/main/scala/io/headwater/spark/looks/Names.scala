@@ -63,9 +63,12 @@ object Names {
     !conf.caseSensitiveAnalysis || conf.getConf(StaticSQLConf.CATALOG_IMPLEMENTATION) == "hive"
   }
 
-  /** A table under the name that its catalog keeps. Spark finds its session catalog by any case of its name, and no other. */
+  /** Whether Spark finds its session catalog by a name. It does so in any case, which holds for no other catalog. */
+  def isSession(catalog: String): Boolean = catalog.equalsIgnoreCase(SessionCatalog)
+
+  /** A table under the name that its catalog keeps. */
   private def kept(table: TableName): TableName =
-    if (!table.catalog.equalsIgnoreCase(SessionCatalog)) table
+    if (!isSession(table.catalog)) table
     else if (!folds) table.copy(catalog = SessionCatalog)
     else TableName(SessionCatalog, table.namespace.map(lower), lower(table.name))
 
