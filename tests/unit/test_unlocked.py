@@ -35,7 +35,7 @@ from headwater.model.partition import WHOLE
 from headwater.model.reason import Code, Reason
 from headwater.model.seen import Seen, TableQuestion
 from headwater.model.state import State, TableRecord, ViewState
-from headwater.model.view import Definition
+from headwater.model.view import Definition, Query
 from headwater.model.work import WholeView
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
@@ -45,6 +45,7 @@ from headwater.spark.observing.hints import Target
 from headwater.spark.observing.observer import Observer
 from headwater.spark.process.sweep import Sweeper
 from headwater.spark.statements.dispatch import Statements
+from headwater.spark.tables import catalog
 from headwater.spark.tables.registry import Formats
 from headwater.store.sql_store import SqlStore
 
@@ -274,6 +275,36 @@ def test_a_view_whose_table_has_another_name_goes_by_that(engine: Engine):
     assert engine.last() == Renamed(
         1_000_000, engine.last().version, "default.v", "default.w", evolve(V, view="default.w")
     )
+
+
+def test_properties_of_a_view_that_was_redefined_meanwhile(engine: Engine, monkeypatch):
+    """Another statement redefines it while this one is carried out. The catalog has the newer query afterwards."""
+    newer = evolve(V, made_by=Query("SELECT 2 AS x"))
+    stored: list[Definition] = []
+
+    def analysed(definition: Definition) -> Definition:
+        engine.record(lambda version: Declared(2, version, newer, "was redefined"))
+        return definition
+
+    monkeypatch.setattr(engine.driver, "analysed", analysed)
+    monkeypatch.setattr(catalog, "store", lambda _, definition, before=None: stored.append(definition))
+    with pytest.raises(StatementError, match="changed meanwhile; alter it again"):
+        engine.say(
+            StatementKind.ALTER, "ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('headwater.freshness' = '1 hour')"
+        )
+    assert stored[-1] == newer and engine.recorder.state.views["default.v"].definition == newer
+
+
+def test_who_alters_a_view_hears_of_other_engines_first(engine: Engine, tmp_path, monkeypatch):
+    newer = evolve(V, made_by=Query("SELECT 2 AS x"))
+    entries = engine.store.append_all(
+        [lambda version: Declared(2, version, newer, "was redefined")], engine.recorder.seq
+    )
+    assert entries and engine.recorder.state.views["default.v"].definition == V
+    stored: list[Definition] = []
+    monkeypatch.setattr(catalog, "store", lambda _, definition, before=None: stored.append(definition))
+    engine.say(StatementKind.ALTER, "ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('headwater.freshness' = '1 hour')")
+    assert [each.query for each in stored] == ["SELECT 2 AS x"]
 
 
 def test_a_view_that_was_written_by_hand_is_repaired(engine: Engine):

@@ -61,6 +61,7 @@ class Declarations:
             raise StatementError("CREATE OR REPLACE and IF NOT EXISTS exclude each other; use one of them")
         if shown := catalog.replaced(view):
             raise StatementError(f"the name {view} is kept for a table that is to replace {shown}; choose another one")
+        self.recorder.sync()  # another program may have declared it
         known = self._known(view)
         if known is not None and message.if_not_exists:
             return [[f"{view} exists already; nothing was done"]]

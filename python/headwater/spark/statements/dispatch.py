@@ -235,6 +235,7 @@ class Statements:
             ) from error
 
     def _alter(self, statement: syntax.Alteration, message: Statement) -> Sequence[Row]:
+        self._recorder.sync()  # another program may have redefined it
         view = self._names.known(statement.name, message.session)
         self._observer.look(Target({view: None}))  # its table may have been dropped
         view = self._names.known(statement.name, message.session)
@@ -278,14 +279,26 @@ class Statements:
 
     def _alter_properties(self, definition: Definition, properties: Mapping[str, str]) -> None:
         altered = self._analyst.analysed(evolve(definition, properties=properties))
-        catalog.store(self._sessions.of_table(), altered, definition)
+        session = self._sessions.of_table()
+        catalog.store(session, altered, definition)
         follows_again = follows(altered) and not follows(definition)
         differs = altered.dependencies != definition.dependencies or edged(altered) != edged(definition)
-        if follows_again or differs:
-            why = "follows its sources again" if follows_again else "depends on its sources in another way"
-            self._recorder.record(lambda _: Declared(self._now(), FRESH, altered, why))
-        else:
-            self._recorder.record(lambda _: Altered(self._now(), definition.view, pairs(properties)))
+        why = "follows its sources again" if follows_again else "depends on its sources in another way"
+
+        def alter(state: State) -> Declared | Altered:
+            if state.definition(definition.view) != definition:
+                raise _MovedOn
+            if follows_again or differs:
+                return Declared(self._now(), FRESH, altered, why)
+            return Altered(self._now(), definition.view, pairs(properties))
+
+        try:
+            self._recorder.record(alter)
+        except _MovedOn:
+            newer = self._recorder.read(lambda state: state.definition(definition.view))
+            if newer is not None:
+                catalog.store(session, newer, altered)
+            raise StatementError(f"{definition.view} changed meanwhile; alter it again") from None
 
     def _rename(self, definition: Definition, to: syntax.Name, message: Statement) -> Sequence[Row]:
         target = self._names.qualified(to, message.session)
@@ -351,4 +364,4 @@ def _read(state: State, view: str) -> str:
 
 
 class _MovedOn(Exception):
-    """A view is not as it was when its table got another name."""
+    """A view is not as it was when the catalog got another name or other properties of it."""
