@@ -61,6 +61,32 @@ def test_another_spelling(spark: SparkSession, warehouse: Path, name: str) -> No
     assert sales.refreshed() == [f"part={value}"]
 
 
+def test_an_hour_that_the_clock_of_the_view_skips(spark: SparkSession) -> None:
+    """A program in UTC writes it, and a session in Berlin reads 3:30 in the name of its directory."""
+
+    def rows(table: str) -> list[tuple[int, str]]:
+        berlin = spark.newSession()  # which has cached no listing of files
+        berlin.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+        return sorted(tuple(each) for each in berlin.sql(f"SELECT x, CAST(ts AS STRING) FROM {table}").collect())
+
+    here = database(spark)
+    spark.sql("CREATE TABLE t (x INT, ts TIMESTAMP) USING parquet PARTITIONED BY (ts)")
+    spark.sql("INSERT INTO t VALUES (1, TIMESTAMP '2024-03-31 02:30:00'), (5, TIMESTAMP '2024-03-31 12:00:00')")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    spark.sql("CREATE MATERIALIZED VIEW v PARTITIONED BY (ts) AS SELECT x, ts FROM t")
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert rows(f"{here}.v") == [(1, "2024-03-31 03:30:00"), (5, "2024-03-31 12:00:00")]
+    for statement in (
+        "INSERT INTO t VALUES (2, TIMESTAMP '2024-03-31 02:30:00')",
+        "INSERT OVERWRITE t PARTITION (ts = TIMESTAMP '2024-03-31 02:30:00') SELECT 1 WHERE false",
+        "INSERT INTO t VALUES (6, TIMESTAMP '2024-03-31 12:00:00')",
+    ):
+        spark.sql(statement)
+        refreshed = [row["partition"] for row in drain(spark)]
+        assert refreshed == [f"ts=2024-03-31 {'12:00' if '6' in statement else '03:30'}:00"]
+        assert rows(f"{here}.v") == rows(f"{here}.t"), statement
+
+
 def test_several_spellings_of_one_value(spark: SparkSession, warehouse: Path) -> None:
     sales = Sales(spark, warehouse, "INT")
     for directory in ("part=5", "part=05"):

@@ -13,6 +13,7 @@ from headwater.algebra.derive.resolve import Known
 from headwater.algebra.derive.span import UTC, of_periods
 from headwater.algebra.derive.touched_rows import Delta, Lost
 from headwater.model.calendar import Unit
+from headwater.model.format import Format
 from headwater.model.name import PathName, named
 from headwater.model.partition import of_unit
 from headwater.model.reason import Code, Reason
@@ -88,7 +89,8 @@ def _known(facts: Mapping[str, Any], name: str, type: str) -> Known | Reason:
         if not exact(type):
             return inexact(type)
         if type == "TIMESTAMP" and "zone" in facts:
-            return _moment(name, facts["zone"], facts["spelled"])
+            zoned = Format.of(facts["kind"]).zoned
+            return _moment(name, facts["zone"], facts["spelled"]) if zoned else _read(name, facts["zone"])
         return Image.of_column(name, type)
     for column, unit, partition in _periods(facts):
         if column.casefold() == name.casefold():
@@ -106,6 +108,13 @@ def _moment(name: str, zone: str, spelled: str) -> Known | Reason:
         return Image(f"CAST(concat({quoted(name)}, 'Z') AS TIMESTAMP)", (name,), "TIMESTAMP")
     declared = f"a TIMESTAMP of {{source}}, which was declared in the time zone {spelled}, and this view in {zone}"
     return Reason(Code.QUERY_TIME_ZONE, declared)
+
+
+def _read(name: str, zone: str) -> Known:
+    """The moment that the text of a directory is in the zone of the session that reads it. An hour that the clock skips
+    there becomes the next one, so the text of the moment may be another."""
+    read = Image.of_column(name, "TIMESTAMP")
+    return read if zone in UTC else evolve(read, column=None)
 
 
 def _periods(facts: Mapping[str, Any]) -> Iterator[tuple[str, Unit, str]]:

@@ -15,6 +15,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.{StructType, TimestampType}
 import org.json4s.JsonAST._
 
 /** Which table or path a relation reads, of which kind and format it is, and how it is partitioned. */
@@ -32,7 +33,8 @@ private[spark] object PlanSource {
     case relation: HiveTableRelation =>
       table(Some(relation.tableMeta.identifier)) ++ kind(
         if (FileFormats.isListed(relation.tableMeta)) "hive" else "other",
-        relation.tableMeta.provider.getOrElse("hive"), relation.partitionCols.map(_.name))
+        relation.tableMeta.provider.getOrElse("hive"), relation.partitionCols.map(_.name)) ++
+        moments(relation.tableMeta.partitionSchema)
     case relation: DataSourceV2Relation => named(relation)
     case relation: StreamingRelationV2 =>
       versioned(relation.catalog, relation.identifier, relation.sourceName) ++ kind("stream", relation.sourceName, Nil)
@@ -47,7 +49,7 @@ private[spark] object PlanSource {
 
   private def listed(files: HadoopFsRelation, table: Option[CatalogTable]): List[JField] =
     FileFormats.listed(files, table).fold(
-      other => kind("other", other, Nil), format => kind("file", format, partitioning(files, table)))
+      other => kind("other", other, Nil), format => kind("file", format, partitioning(files, table)) ++ moments(files.partitionSchema))
 
   /** A table of another catalog. Its partition columns are those that have partitions of their own values. */
   private def named(relation: DataSourceV2Relation): List[JField] = {
@@ -63,8 +65,12 @@ private[spark] object PlanSource {
   }
 
   /** Where timestamps of a log become text, or periods become timestamps, this says which. */
-  private def zone(format: Format): List[JField] =
-    Option.when(format.zoned)("zone" -> JString(SQLConf.get.sessionLocalTimeZone)).toList
+  private def zone(format: Format): List[JField] = if (format.zoned) zone else Nil
+
+  /** It says, too, which moments the texts of directories are. */
+  private def moments(partitions: StructType): List[JField] = if (partitions.exists(_.dataType == TimestampType)) zone else Nil
+
+  private def zone: List[JField] = List("zone" -> JString(SQLConf.get.sessionLocalTimeZone))
 
   private def transform(each: Transform): JValue = JObject(
     "name" -> JString(each.name),
