@@ -166,6 +166,10 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit of this tree, and whether it has changes."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=7", "--exclude=*"]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    """The commit of this tree, and whether it has changes beside results of earlier cases."""
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)benchmarks/results")
+    return _git("describe", "--always", "--abbrev=7", "--exclude=*") + ("-dirty" if changed else "")
+
+
+def _git(*command: str) -> str:
+    return subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
