@@ -15,7 +15,7 @@ from headwater.engine.tell import report
 from headwater.engine.waits.deadline import Due
 from headwater.engine.waits.ration import LONGEST, MADE_ANEW, ration
 from headwater.model.error import StatementError
-from headwater.model.event import Budgeted, Changed, Hurried, Made, Observed, Published
+from headwater.model.event import Budgeted, Changed, Hurried, Made, Observed, Published, Suspended
 from headwater.model.partition import WHOLE
 from headwater.model.state import State
 from headwater.spark.jvm.settings import Settings
@@ -81,6 +81,14 @@ def test_the_change_that_is_due_first_ends_the_wait():
 def test_what_is_downstream_costs_too():
     state = budgeted(changing({"a": (("t",), "", 10.0), "b": (("a",), "", 20.0)}), 3_000)
     assert waits(state, "a") == pytest.approx(804_000, abs=1)
+
+
+def test_a_view_that_does_not_run_costs_nothing():
+    state = changing({"a": (("t",), "", 30.0), "b": (("t",), "", 60.0)})
+    held = waits(budgeted(state, 14_400), "a")
+    state = transition(transition(state, Suspended(NOW, "b")), Hurried(NOW, 0, ()))
+    state.index.rations = None
+    assert waits(state, "a") < held
 
 
 def test_a_core_second_is_a_second_of_one_core():

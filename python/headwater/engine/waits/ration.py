@@ -2,8 +2,8 @@
 
 Each base table is a feed. The cost of a round is the time that the runs of all views downstream took lately. The gap
 is the mean time between changes of the table lately. Where tables meet downstream, one run may take the changes of
-both. The plan does not count on that: it spends less than it could, never more. A view that has not run yet counts
-nothing, and a table that changed just once is not held.
+both. The plan does not count on that: it spends less than it could, never more. A view that has not run yet, or cannot
+run, counts nothing, and a table that changed just once is not held.
 
 The plan is made anew when something that it depends on was learned, at most once a minute.
 """
@@ -11,6 +11,7 @@ The plan is made anew when something that it depends on was learned, at most onc
 from __future__ import annotations
 
 from headwater.engine.requests.coverage import plan
+from headwater.engine.requests.limits import HALTED
 from headwater.engine.waits.budget import DAY, Feed, allocate
 from headwater.engine.waits.freshness import spare
 from headwater.model.index import Ration, Rations
@@ -67,7 +68,8 @@ def _rations(state: State, budget: Budget, now: int) -> Rations:
 
 def _cost(state: State, table: str, budget: Budget) -> float:
     """Core-seconds of refreshing all that a change of a table reaches."""
-    runs = (state.views[step.view].costs.took for step in plan(state, table))
+    reached = (state.views[step.view] for step in plan(state, table))
+    runs = (view.costs.took for view in reached if view.status not in HALTED)
     return budget.cores * sum(took.mean for took in runs if took is not None)
 
 
