@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, TypeVar
@@ -16,6 +19,7 @@ from headwater.algebra import graph
 from headwater.engine.tell import report
 from headwater.engine.tell.consistency import Verdict, horizontal, vertical
 from headwater.engine.tell.refreshes import REFRESHES
+from headwater.engine.tell.waiting import settled
 from headwater.model.calendar import Window
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
@@ -31,6 +35,10 @@ from headwater.runtime.wait import Waiting
 from headwater.store.sql_store import SqlStore
 
 Answer = TypeVar("Answer")
+
+
+STEP = 1.0
+"""So often (s) an engine looks at the time, and at what other programs did, while somebody waits."""
 
 
 def table(name: str, /, **columns: str | Window | Expression) -> Dependency:
@@ -212,10 +220,16 @@ class Engine:
 
         Returns a row for each refreshed partition, with the columns of ``SHOW REFRESHES``.
         """
-        since = self._recorder.seq
-        ran = self._waiting.until_fresh(
-            lambda state: set(state.views), self._waiting.hurry(), since=since, timeout=timeout
-        )
+        since, version, began = self._recorder.seq, self._waiting.hurry(), time.monotonic()
+        over = False
+        while not over:
+            left = inf if timeout is None else began + timeout - time.monotonic()
+            ran = self._waiting.until_fresh(
+                lambda state: set(state.views), version, since=since, timeout=max(0, min(left, STEP))
+            )
+            over = left <= STEP or self._recorder.read(partial(_all_settled, version=version))
+            if not over:  # a refresh may be due again, and other programs are to hear that this one is there
+                self._loop.step()
         return [dict(zip(REFRESHES, row, strict=True)) for row in (each.row for each in ran)]
 
     def step(self) -> int | None:
@@ -267,3 +281,7 @@ class Engine:
 
     def _now(self) -> int:
         return self._recorder.clock.now()
+
+
+def _all_settled(state: State, version: Version) -> bool:
+    return all(settled(state, name, version) for name in state.views)

@@ -521,6 +521,6 @@ def kept(made: Machine) -> None:
     made.world.evaluates = True
     readable(made)
     for view in sorted(made.state.views):
-        if made.state.views[view].status is Status.BROKEN:
+        if made.state.views[view].broken is not None:
             made.declare(made.state.views[view].definition, "can be computed again")
         made.record(lambda _, view=view: Resumed(made.now, view))

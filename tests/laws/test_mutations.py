@@ -21,6 +21,9 @@ LAWS = Path(__file__).parent
 PLANS = LAWS / "test_plans.py"  # of the planner, which none of the changes is of
 
 BY_EXAMPLE = {
+    "what a renamed view is pending for is kept from its new readers": ("test_names_that_change_hands.py",),
+    "readers of a view that is gone wait for ever": ("test_names_that_change_hands.py",),
+    "a view that had no rows yet is no news to who read a table of its name": ("test_names_that_change_hands.py",),
     "a table takes the name of a view, and nobody compares them": ("test_names_that_change_hands.py",),
     "a view takes the name of a table, and its rows are no news": ("test_names_that_change_hands.py",),
     "a view has the versions that it had by another name": ("test_names_that_change_hands.py",),
@@ -161,6 +164,21 @@ BY_CONTRACT = {
 are asked, or the contract of all stores."""
 
 MUTATIONS = {
+    "what a renamed view is pending for is kept from its new readers": (
+        "engine/record/names.py",
+        "    readers.pass_on(state, event.to)\n",
+        "",
+    ),
+    "readers of a view that is gone wait for ever": (
+        "engine/record/names.py",
+        "    if view in state.unreadable:\n        halts.unreadable(state, view, None)\n",
+        "    state.unreadable.pop(view, None)\n",
+    ),
+    "a view that had no rows yet is no news to who read a table of its name": (
+        "engine/record/transition.py",
+        "together(itself, news) if known is None else itself)",
+        "itself)",
+    ),
     "a table takes the name of a view, and nobody compares them": (
         "engine/record/names.py",
         "    if record is not None and state.index.readers.get(name):\n",
@@ -533,8 +551,8 @@ MUTATIONS = {
     ),
     "readers of what is prepared are not told what changed": (
         "engine/record/runs.py",
-        "    queue.prepare(state, run)\n    for reader in readers if changed else ():\n",
-        "    queue.prepare(state, run)\n    for reader in ():\n",
+        "    queue.prepare(state, run)\n    for reader in state.index",
+        "    queue.prepare(state, run)\n    for reader in () and state.index",
     ),
     "what is ready is not found out anew when an input ended": (
         "engine/record/queue.py",
@@ -614,7 +632,7 @@ MUTATIONS = {
     ),
     "a redefined view keeps older changes to itself": (
         "engine/record/transition.py",
-        "        _pass_on(state, name)\n",
+        "        readers.pass_on(state, name)\n",
         "",
     ),
     "rows of another state than the totals stay": (

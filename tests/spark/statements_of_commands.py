@@ -203,6 +203,8 @@ CreateOrReplaceBranch ALTER TABLE {v} CREATE OR REPLACE BRANCH main
 CreateOrReplaceTag ALTER TABLE {v} CREATE TAG old
 CreateIcebergView CREATE VIEW {v} AS SELECT 1 AS n
 DropIcebergView DROP VIEW {v}
+SetTableProperties ALTER TABLE {v} SET TBLPROPERTIES ('current-snapshot-id' = '1')
+SetTableProperties ALTER TABLE {v} SET TBLPROPERTIES ('Cherry-Pick-Snapshot-Id' = '1')
 """)
 """Those of Iceberg that are refused."""
 
@@ -213,7 +215,6 @@ DropBranch ALTER TABLE {v} DROP BRANCH IF EXISTS dev
 DropBranch ALTER TABLE {v} DROP BRANCH main
 DropTag ALTER TABLE {v} DROP TAG IF EXISTS old
 SetTableProperties ALTER TABLE {v} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')
-SetTableProperties ALTER TABLE {v} SET TBLPROPERTIES ('current-snapshot-id' = '1')
 ShowIcebergViews SHOW VIEWS IN {place}
 """)
 """Those of Iceberg that leave the view's rows as they are, or that Iceberg refuses."""

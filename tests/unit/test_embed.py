@@ -5,13 +5,17 @@ from __future__ import annotations
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import headwater
-from headwater import MONTH, Engine, Windowed, table
-from headwater.model.error import DefinitionError, StatementError
+from headwater import MONTH, Engine, Windowed, embed, table
+from headwater.model.command import Launch, Replaced, Written
+from headwater.model.error import DefinitionError, RefreshCancelled, StatementError
+from headwater.model.event import Made
+from headwater.model.partition import WHOLE
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/duckdb_tables.py"
 
@@ -53,6 +57,50 @@ def test_what_was_declared_survives_the_process(tmp_path: Path) -> None:
         engine.declare("daily", "q", [table("sales", day="day")], partitioned_by=["day"])
         assert list(engine.behind()) == ["daily"]
         assert engine.explain("daily")[0].startswith("daily: ")
+
+
+class Late(Nothing):
+    """A warehouse that cancels its first refresh."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def evaluate(self, *_) -> list:
+        return []
+
+    def compute(self, launch: Launch) -> Written:
+        self.asked += 1
+        if self.asked == 1:
+            raise RefreshCancelled("the warehouse is busy")
+        return Written((Made(WHOLE, 1, "rows"),), ())
+
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        return Replaced()
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
+
+
+class Hasty:
+    """A clock of which ten seconds go by at each look."""
+
+    def __init__(self) -> None:
+        self.at = 1_000_000
+
+    def now(self) -> int:
+        self.at += 10_000
+        return self.at
+
+
+def test_a_refresh_that_was_cancelled_is_tried_again_while_somebody_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embed, "STEP", 0.01)
+    warehouse = Late()
+    with Engine(warehouse, tmp_path / "store.db", clock=Hasty()) as engine:
+        engine.declare("a", "q", [table("b")])
+        assert [row["status"] for row in engine.drain()] == ["cancelled", "published"]
+        assert warehouse.asked == 2 and not engine.behind()
 
 
 def test_bad_declarations_are_refused(tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ KNOWN_SCALA = {
     },
     "words of settings, properties, options and formats": {
         "Catalogs": ["_.equalsIgnoreCase"],
+        "Commands": ["each.toLowerCase"],
         "Entries": ["_1.equalsIgnoreCase"],
         "EvaluatedAtOnce": ["getText.toLowerCase"],
         "FileFormats": ["_.equalsIgnoreCase"],

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from cases import A1, A2, change, converged, machine, view
+from cases import A1, A2, change, converged, end, machine, start, view
 from machine import Machine
 from reference import wrong
 from strategies import rename
 
-from headwater.model.event import Dropped
+from headwater.model.event import Dropped, Unreadable
 from headwater.model.partition import Slice
+from headwater.model.reason import Code, Reason
+from headwater.model.state import Status
 
 FORMATS = pytest.mark.parametrize("lake", [False, True])
 
@@ -79,6 +81,59 @@ def test_a_view_is_created_in_the_name_of_a_table_that_others_read(lake: bool):
     table_gone(made, "m")
     made.declare(view("m", "a", "t", format="delta" if lake else "parquet"))
     assert not made.state.tables["m"].partitions
+    converged(made)
+    assert not wrong(made)
+
+
+def test_what_a_renamed_view_is_pending_for_reaches_its_new_readers():
+    """``r`` is pending for an older change, and does not wait for the newer one of ``x``."""
+    late = {"freshness": "10 minutes"}
+    made = machine({"t": "a", "s": "a", "m": "a"}, view("x", "a", "t", **late), view("r", "a", "s", "m", **late))
+    change(made, "s", A1, 9)
+    made.now += 60_000
+    change(made, "t", A1, 9)
+    made.now += 60_000
+    table_gone(made, "m")
+    rename(made, "x", "m")
+    assert made.state.views["r"].unanalysed
+    changes = {version for origins in made.state.views["m"].pending.values() for version in origins}
+    asked = {version for origins in made.state.views["r"].pending.values() for version in origins}
+    assert changes and changes <= asked
+    made.now += 470_000
+    if start(made, "r"):
+        end(made, "r")
+    converged(made)
+    assert not wrong(made)
+
+
+def test_a_view_in_the_name_of_a_table_is_lost_before_it_has_rows():
+    """``r`` keeps no row of the table that had the name first."""
+    made = machine({"t": "a", "m": "a"}, view("r", "a", "m"))
+    table_gone(made, "m")
+    made.declare(view("m", "a", "t"))
+    made.record(lambda _: Dropped(made.now, "m"))
+    table_gone(made, "m")
+    table_made(made, "m", False, {A1: 7})
+    made.look("m")
+    converged(made)
+    assert not wrong(made)
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_readers_of_an_unreadable_view_go_on_when_it_is_gone(renamed: bool):
+    made = machine({"t": "a"}, view("v", "a", "t"), view("r", "a", "v"))
+    gone = Reason(Code.SOURCE_UNREADABLE, "its files are away")
+    made.record(lambda _: Unreadable(made.now, "v", gone))
+    assert made.state.views["r"].status is Status.UNREADABLE
+    if renamed:
+        rename(made, "v", "w")
+        assert made.state.views["w"].status is Status.UNREADABLE
+        made.record(lambda _: Unreadable(made.now, "w", None))
+    else:
+        made.drop("v")
+    table_made(made, "v", False, {A1: 3})
+    made.look("v")
+    assert made.state.views["r"].status is Status.ACTIVE and not made.state.unreadable
     converged(made)
     assert not wrong(made)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.engine.record import circles, pinned_states, queue, reading_order, runs
+from headwater.engine.record import circles, halts, pinned_states, queue, readers, reading_order, runs
 from headwater.engine.requests import ahead
 from headwater.model.event import Renamed
 from headwater.model.partition import WHOLE
@@ -22,10 +22,11 @@ def drop(state: State, view: str) -> None:
     queue.forget(state, view)
     del state.views[view]
     _vacated(state, view)
-    state.unreadable.pop(view, None)
     state.index.promising.discard(view)
     state.index.lenient.discard(view)
     reading_order.renew(state)
+    if view in state.unreadable:
+        halts.unreadable(state, view, None)
 
 
 def _vacated(state: State, name: str) -> None:
@@ -48,8 +49,6 @@ def rename(state: State, event: Renamed) -> None:
     why = circles.closed(state, event.definition)
     state.views[new], state.tables[new] = view, record
     pinned_states.rename(record, old, new)
-    if old in state.unreadable:
-        state.unreadable[new] = state.unreadable.pop(old)
     for version, origin in state.origins.items():
         if origin.table == old:
             state.origins[version] = evolve(origin, table=new)
@@ -59,13 +58,16 @@ def rename(state: State, event: Renamed) -> None:
         view.definition = evolve(view.definition, dependencies=())
         circles.cut(state, view.definition, why)
     reading_order.renew(state)
+    if (why_not := state.unreadable.get(old)) is not None:
+        halts.unreadable(state, old, None)
+        halts.unreadable(state, new, why_not)
     if state.index.readers.get(new):
         _took_over(state, event)
 
 
 def _took_over(state: State, event: Renamed) -> None:
     """A view has the name of a table that others were made of. All its rows are news for these, whatever versions they
-    have."""
+    have, and what it is still pending for reaches them, too."""
     record = state.tables[event.to]
     for each, known in record.partitions.items():
         record.partitions[each] = evolve(known, version=event.version)
@@ -73,3 +75,5 @@ def _took_over(state: State, event: Renamed) -> None:
     pinned_states.went_on(record, None, 0)
     why, code = f"has the table that was {event.view}", Code.SOURCE_CHANGED
     runs.originate(state, Origin(event.version, event.at, event.to, why, (WHOLE,), code=code), {})
+    readers.pass_on(state, event.to)
+    readers.unsettle(state, event.to, event.version)

@@ -13,7 +13,7 @@ from attrs import evolve
 from headwater.engine.methods import totals
 from headwater.engine.methods.all_methods import learn
 from headwater.engine.methods.selective import trial
-from headwater.engine.record import pinned_states, queue
+from headwater.engine.record import pinned_states, queue, readers
 from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover_each, cover_with_news, downstream, together
 from headwater.engine.requests.cut import carried, ended, newest
@@ -113,9 +113,8 @@ def prepared(state: State, view: ViewState, event: Prepared) -> None:
     if not ahead.may_be_read(state, run, event):
         return
     changed = _differing(state, run, event)
-    readers = state.index.readers.get(event.view, ())
     queue.prepare(state, run)
-    for reader in readers if changed else ():
+    for reader in state.index.readers.get(event.view, ()) if changed else ():
         _tell(state, reader, event.view, changed)
 
 
@@ -134,7 +133,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
     queue.end(state, run)
     _record_partitions(state, view, run, event, redefined)
     if redefined:
-        unsettle(state, event.view, event.version)
+        readers.unsettle(state, event.view, event.version)
     pinned_states.hold(state.tables[event.view], view.holds, first)
     region = Region(run.slices)
     view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, None
@@ -297,14 +296,6 @@ def _lost_again(view: ViewState, event: Failed) -> bool:
 
 STATE_GONE = (Code.SOURCE_SNAPSHOT_EXPIRED, Code.RUN_SOURCE_REPLACED)
 """A run failed as rows were not there any more that it was to read: they were expired, vacuumed or overwritten."""
-
-
-def unsettle(state: State, table: str, version: Version) -> None:
-    """A table has other columns, or is another one: what uses it is to be analysed again. This is on record, as the
-    engine that found it may end before it did so."""
-    for view in state.views.values():
-        if table in view.definition.sources or table in view.definition.through:
-            view.unanalysed = version
 
 
 def break_off(view: ViewState, reason: Reason) -> None:

@@ -13,10 +13,9 @@ from __future__ import annotations
 from attrs import evolve
 
 from headwater.algebra.dependency import forward
-from headwater.engine.record import circles, names, pinned_states, queue, reading_order, runs
+from headwater.engine.record import circles, halts, names, pinned_states, queue, readers, reading_order, runs
 from headwater.engine.requests import ahead
-from headwater.engine.requests.common_cut import is_lenient
-from headwater.engine.requests.coverage import Reach, cover, cover_each, downstream, together, unresolved
+from headwater.engine.requests.coverage import Reach, cover, cover_each, cover_with_news, together, unresolved
 from headwater.engine.requests.limits import follows
 from headwater.engine.waits.ration import learn_gap
 from headwater.model import event as events
@@ -49,7 +48,7 @@ def transition(state: State, event: events.Event) -> State:
         case events.Budgeted(core_seconds_per_day=spent, cores=cores):
             state.budget, state.index.rations = None if spent is None else Budget(spent, cores), None
         case events.Unreadable(table=table, reason=reason):
-            _unreadable(state, table, reason)
+            halts.unreadable(state, table, reason)
         case events.EngineLost(engine=engine):
             queue.forget_engine(state, engine)
         case events.Dropped(view=view):
@@ -60,7 +59,7 @@ def transition(state: State, event: events.Event) -> State:
             queue.start(state, event)
         case _ if event.view in state.views:
             _of_view(state, state.views[event.view], event)
-            _reconsider(state, event.to if isinstance(event, events.Renamed) else event.view)
+            halts.reconsider(state, event.to if isinstance(event, events.Renamed) else event.view)
     return state
 
 
@@ -99,25 +98,20 @@ def _requested(state: State, event: events.Requested) -> None:
     view.failures, view.retry_at = 0, 0
     if view.status is Status.FAILED:
         view.status, view.reason = Status.ACTIVE, None
-    _reconsider(state, event.view)
+    halts.reconsider(state, event.view)
 
 
 def _of_view(state: State, view: ViewState, event: events.Event) -> None:
     before = _waited_for(state, view)
     _happened(state, view, event)
     if before != _waited_for(state, view) and view.definition.view in state.views:
-        _went_on(state, view.definition.view)
+        readers.went_on(state, view.definition.view)
 
 
 def _waited_for(state: State, view: ViewState) -> tuple[object, ...]:
     """What decides whether readers wait for a view, and by which of its states."""
     record = state.tables.get(view.definition.view)
     return view.released, view.status, view.definition, record is not None and record.pinned
-
-
-def _went_on(state: State, name: str) -> None:
-    """Whether a table or view can be waited for, and has states, concerns all that is made from it."""
-    state.index.stale |= downstream(state, name) & state.views.keys()
 
 
 def _happened(state: State, view: ViewState, event: events.Event) -> None:
@@ -144,8 +138,8 @@ def _happened(state: State, view: ViewState, event: events.Event) -> None:
             why = Reason(Code.VIEW_SUSPENDED, "ALTER MATERIALIZED VIEW … SUSPEND stopped it")
             runs.release(view, Status.SUSPENDED, why)
         case events.Resumed():
-            _resumed(state, event.view)
-            _halt_unreadable(state, event.view)
+            halts.resume(state, event.view)
+            halts.halt(state, event.view)
         case events.Broken(reason=reason):
             runs.break_off(view, reason)
         case events.Analysed(upto=upto):
@@ -169,11 +163,11 @@ def _changed(state: State, event: events.Changed) -> None:
     if record.created != event.created:
         record.watermark = None
     if (record.schema, record.created) != (event.schema, event.created) and not event.baseline:
-        runs.unsettle(state, event.table, event.version)
+        readers.unsettle(state, event.table, event.version)
     record.schema, record.created = event.schema, event.created
     pinned_states.reached(record, event.watermark)
     if record.pinned != event.pinned:
-        _went_on(state, event.table)
+        readers.went_on(state, event.table)
     record.snapshot, record.pinned = event.snapshot, event.pinned
     for seen in event.partitions:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
@@ -199,7 +193,7 @@ def _declared(state: State, event: events.Declared) -> None:
     name = event.definition.view
     if (why := circles.closed(state, event.definition)) is not None:
         circles.cut(state, event.definition, why)
-        _reconsider(state, name)
+        halts.reconsider(state, name)
         return
     known = state.views.get(name)
     follows_again = known is not None and follows(event.definition) and not follows(known.definition)
@@ -207,7 +201,7 @@ def _declared(state: State, event: events.Declared) -> None:
     if known is None:
         state.views[name] = ViewState(event.definition, costs=RefreshCosts(estimate=event.estimate))
         state.tables[name] = TableRecord()  # a table that had the name before was another one
-        _halt_unreadable(state, name)
+        halts.halt(state, name)
     else:
         if name in state.running:
             queue.put_back(state, state.running[name], unsure=True)  # what it makes is of the old definition
@@ -221,7 +215,7 @@ def _declared(state: State, event: events.Declared) -> None:
         if known.status is not Status.SUSPENDED:
             known.status, known.reason = Status.ACTIVE, None
         known.failures, known.retry_at = 0, 0
-        _halt_unreadable(state, name)
+        halts.halt(state, name)
         if fill:
             queue.widen(state, name)  # slices of the old definition may mean nothing in the new one
     read = [each for each in event.definition.sources if each in state.views]
@@ -229,30 +223,18 @@ def _declared(state: State, event: events.Declared) -> None:
         reading_order.append(state, name)
     else:
         reading_order.renew(state)
-    _reconsider(state, name)
+    halts.reconsider(state, name)
     if fill:
-        _pass_on(state, name)
+        readers.pass_on(state, name)
         code = Code.VIEW_DEFINED
         origin = Origin(event.version, event.at, name, event.why, (WHOLE,), definition=True, code=code)
         itself = _itself(state, origin)
-        runs.request(state, origin, itself | cover(state, name, (WHOLE,)), itself)
+        reached, news = cover_with_news(state, name, (WHOLE,))
+        # Of a table that had the name, readers have rows, also if the view is dropped before it has any.
+        runs.request(state, origin, itself | reached, together(itself, news) if known is None else itself)
     if known is not None:
         runs.caught_up(state, known)
     _join(state, name)
-
-
-def _pass_on(state: State, name: str) -> None:
-    """Requests the views downstream for the changes that a view is pending for, as its new definition reaches them.
-
-    The old definition told which partitions of theirs a change covers when it was recorded.
-    """
-    view = state.views[name]
-    if view.released:
-        return
-    for each, origins in [*view.pending.items()]:
-        for some, _, beyond in cover_each(state, name, (each,), origins):
-            for reader, covered in beyond.items():
-                queue.request(state, reader, covered, some)
 
 
 def _join(state: State, name: str) -> None:
@@ -270,50 +252,6 @@ def _join(state: State, name: str) -> None:
             for some, marked, reached in cover_each(state, name, hit, origins):
                 for view, slices in together({name: hit}, reached).items() if follows(definition, marked) else ():
                     queue.request(state, view, slices, some)
-
-
-def _unreadable(state: State, table: str, reason: Reason | None) -> None:
-    """Lets the views that need a table wait while nobody can look at it, and go on afterwards."""
-    if reason is not None:
-        state.unreadable[table] = reason
-    else:
-        state.unreadable.pop(table, None)
-    for name in (table, *state.index.readers.get(table, ())):
-        if name not in state.views:
-            continue
-        if state.views[name].status is Status.UNREADABLE:
-            _resumed(state, name)
-        _halt_unreadable(state, name)
-        _reconsider(state, name)
-        _went_on(state, name)
-
-
-def _resumed(state: State, name: str) -> None:
-    view = state.views[name]
-    view.status, view.reason, view.failures, view.retry_at = Status.ACTIVE, None, 0, 0
-    if view.broken is not None:
-        runs.break_off(view, view.broken)
-    runs.caught_up(state, view)
-
-
-def _halt_unreadable(state: State, name: str) -> None:
-    """A view waits while one of the tables that it needs cannot be looked at; its readers go on past it."""
-    view = state.views[name]
-    needed = [each for each in (name, *view.definition.sources) if each in state.unreadable]
-    if needed and view.status in (Status.ACTIVE, Status.FAILED):
-        said = "; ".join(f"{each} cannot be read: {state.unreadable[each]}" for each in needed)
-        why = Reason(state.unreadable[needed[0]].code, f"{said}. The view follows when it can be read again")
-        runs.release(view, Status.UNREADABLE, why)
-
-
-def _reconsider(state: State, name: str) -> None:
-    if state.views[name].definition.policy.freshness is None:
-        state.index.promising.discard(name)
-    else:
-        state.index.promising.add(name)
-    (state.index.lenient.add if is_lenient(state.views[name]) else state.index.lenient.discard)(name)
-    state.index.learned = True
-    queue.reconsider(state, name)
 
 
 # --- requests

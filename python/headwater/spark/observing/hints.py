@@ -19,13 +19,14 @@ from headwater.spark.tables.registry import Formats
 @define
 class Target:
     """Where to look: tables, each with the partitions that were named, or ``None`` for all; the command that wrote
-    there, if one is known to have; the run that is about to read there, if one is; and the watermarks (ms) of streams
-    that wrote there."""
+    there, if one is known to have; the run that is about to read there, if one is; the watermarks (ms) of streams that
+    wrote there; and whether a look there failed."""
 
     tables: dict[str, list[Slice] | None] = field(factory=dict)
     command: Command = Command()
     before: Version = 0
     watermarks: dict[str, int] = field(factory=dict)
+    failed: bool = False
 
     def add(self, table: str, partitions: Iterable[Slice] | None) -> None:
         known, some = self.tables.get(table, []), list(partitions or ())
@@ -65,9 +66,12 @@ class Hints:
             target.before = before
             try:
                 look(target)
-            except StoreError:
-                self._unrecorded.insert(0, target)  # it is recorded when the store is back
-                self.noticed.set()
+            except Exception as error:
+                # It is recorded when the store is back. What else fails twice is left to the next check.
+                if isinstance(error, StoreError) or not target.failed:
+                    target.failed = True
+                    self._unrecorded.insert(0, target)
+                    self.noticed.set()
                 raise
 
     # --- inside

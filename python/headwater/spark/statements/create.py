@@ -129,10 +129,10 @@ class Declarations:
         catalog.store(session, definition, before)
         catalog.describe(session, definition, before)
         if _same_data(before, definition):
-            self.recorder.record(lambda _: Declared(self._now(), FRESH, definition, "was redescribed", fill=False))
+            self._record(Declared(self._now(), FRESH, definition, "was redescribed", fill=False), before)
             self.observer.catch_up(definition)
             return [[f"{view} is redefined and keeps its data: its query means the same{_dropped(before, definition)}"]]
-        [[said]] = self._fill(definition, "replaced", message, later)
+        [[said]] = self._fill(definition, "replaced", message, later, before=before)
         return [[f"{said}{_dropped(before, definition)}"]]
 
     def _require_storable(self, definition: Definition) -> None:
@@ -166,11 +166,17 @@ class Declarations:
         return fact.readable
 
     def _fill(
-        self, definition: Definition, done: str, message: Create, later: bool, estimate: Estimate | None = None
+        self,
+        definition: Definition,
+        done: str,
+        message: Create,
+        later: bool,
+        estimate: Estimate | None = None,
+        before: Definition | None = None,
     ) -> Sequence[Row]:
         view, why = definition.view, "was created" if done == "created" else "was redefined"
         since = self.recorder.seq
-        event = self.recorder.record(lambda _: Declared(self._now(), FRESH, definition, why, estimate=estimate))
+        event = self._record(Declared(self._now(), FRESH, definition, why, estimate=estimate), before)
         self.observer.catch_up(definition)
         notes = f"{self._empty(definition)}{self._lasts(view)}"
         if later or definition.policy.fill is Fill.LATER:
@@ -183,6 +189,40 @@ class Declarations:
             return [[f"{view} {done}, but not filled yet: {because}{notes}"]]
         filled = f"{len(made)} partition{'s' if len(made) != 1 else ''}, {counted_rows(total)}"
         return [[f"{view} {done}: {filled}{notes}"]]
+
+    def _record(self, event: Declared, before: Definition | None) -> Declared:
+        """Records a declaration, which the catalog has already, if the view is still as it was ``before``.
+
+        Raises:
+            HeadwaterError: another statement was faster. The catalog has what is on record then.
+        """
+        definition, view = event.definition, event.definition.view
+
+        def build(state: State) -> Declared:
+            known = state.definition(view)
+            # Another engine may have found it in the catalog, and an analysis may have found more that it reads.
+            fits = [each.statement for each in (before, definition) if each is not None]
+            if known != before and (known is None or known.statement not in fits):
+                raise StatementError(f"{view} was declared otherwise meanwhile; say it again")
+            graph.refuse_cycle(state.sources, view, definition.sources)
+            return event
+
+        try:
+            return self.recorder.record(build)
+        except (StatementError, DefinitionError):
+            self._put_back(definition)
+            raise
+
+    def _put_back(self, definition: Definition) -> None:
+        """Lets the catalog have the view that is on record."""
+        session, view = self.sessions.of_table(definition.settings), definition.view
+        known = self.recorder.read(lambda state: state.definition(view))
+        if known is not None:
+            catalog.store(session, known, definition)
+            catalog.describe(session, known, definition)
+        elif self.shim.owner(view) == definition.owner:
+            catalog.drop(session, self.shim, view)
+            self.shim.release(definition.root, definition.owner)
 
     def _empty(self, definition: Definition) -> str:
         """Words for sources that have no directory: they count as empty until somebody writes."""

@@ -1,7 +1,7 @@
 package io.headwater.spark
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
+import scala.util.control.NonFatal
 
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
@@ -50,12 +50,16 @@ private[spark] object LakeRelations {
 private[spark] object Reflected {
 
   /** The value of a member without parameters; none if the object has no such member. */
-  def apply(of: AnyRef, member: String): Option[Any] = Try(of.getClass.getMethod(member).invoke(of)).toOption
+  def apply(of: AnyRef, member: String): Option[Any] = found(of.getClass.getMethod(member).invoke(of))
 
   /** The same of a private field. */
-  def field(of: AnyRef, name: String): Option[Any] = Try {
+  def field(of: AnyRef, name: String): Option[Any] = found {
     val field = of.getClass.getDeclaredField(name)
     field.setAccessible(true)
     field.get(of)
-  }.toOption
+  }
+
+  /** A class whose members name one that cannot be loaded has none. */
+  private def found(value: => Any): Option[Any] =
+    try Some(value) catch { case NonFatal(_) | _: LinkageError => None }
 }

@@ -2,6 +2,8 @@ package io.headwater.spark
 
 import java.util.concurrent.atomic.AtomicBoolean
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.SparkContext
 import org.apache.spark.headwater.{BackgroundPool, Contexts}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
@@ -28,7 +30,10 @@ final class Application(val context: SparkContext) {
     private val writes = new WriteListener(Application.this)
     override def onOtherEvent(event: SparkListenerEvent): Unit = if (role != "off") {
       lastWork = lastWork.max(System.currentTimeMillis)
-      writes.on(event)
+      // Spark stops the whole application for an error of a class that cannot be loaded, whoever's class that is.
+      try writes.on(event) catch {
+        case error @ (NonFatal(_) | _: LinkageError) => log.warn("a statement is examined at the next check instead", error)
+      }
     }
     override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = close()
   }
@@ -46,7 +51,7 @@ final class Application(val context: SparkContext) {
     if (role == "off")
       throw new HeadwaterException("Headwater is switched off in this application by spark.headwater.role=off")
     if (closed) throw new HeadwaterException("this application has ended, and Headwater with it")
-    engine.filter(_.failure.isEmpty).getOrElse {
+    engine.filterNot(_.hasEnded).getOrElse {
       engine.foreach { dead => dead.close(); Bridge.settle() }
       engine = None
       val started = EngineProcess.start(context)
@@ -61,13 +66,13 @@ final class Application(val context: SparkContext) {
    * left in peace.
    */
   def wakeEngine(): Unit =
-    if (missing && role != "off" && System.currentTimeMillis >= quietUntil && waking.compareAndSet(false, true)) {
+    if (role != "off" && System.currentTimeMillis >= quietUntil && missing && waking.compareAndSet(false, true)) {
       val thread = new Thread(() => try wake() finally waking.set(false), "headwater-wake")
       thread.setDaemon(true)
       thread.start()
     }
 
-  private def missing: Boolean = engine.forall(_.failure.nonEmpty)
+  private def missing: Boolean = engine.forall(_.hasEnded)
 
   private def wake(): Unit = {
     val atLast = System.currentTimeMillis + LongestWaitMillis

@@ -1,6 +1,7 @@
 package io.headwater.spark
 
 import java.io.{BufferedReader, File, InputStreamReader}
+import java.lang.ProcessBuilder.Redirect
 import java.util.Properties
 import java.util.concurrent.{ConcurrentLinkedDeque, TimeUnit}
 
@@ -30,10 +31,16 @@ final class EngineProcess private (process: Process, gateway: Gateway, python: S
   def failure: Option[String] =
     if (stopping) Some("this application has ended, and Headwater with it")
     else if (process.isAlive) None
-    else {
-      reader.join(1000)
-      Some(EngineProcess.explain(python, process.exitValue, lastLines.asScala.toSeq))
-    }
+    else Some(explained)
+
+  /** Asked once: it may start a Python. */
+  private lazy val explained: String = {
+    reader.join(1000)
+    EngineProcess.explain(python, process.exitValue, lastLines.asScala.toSeq)
+  }
+
+  /** Whether it runs no more. Each write asks this. */
+  def hasEnded: Boolean = stopping || !process.isAlive
 
   /** How long it ran, to its end or until now. */
   def workedMillis: Long = (endedAt.getOrElse(System.nanoTime) - startedAt) / 1000000
@@ -144,8 +151,13 @@ object EngineProcess {
 
   private val remedy = "set spark.headwater.python to a Python in which headwater is installed"
 
-  private def imports(python: String): Boolean =
-    Try(new ProcessBuilder((python +: Isolated :+ Imported).asJava).start().waitFor() == 0).getOrElse(false)
+  private val ImportSeconds = 20L
+
+  private def imports(python: String): Boolean = Try {
+    val asked = new ProcessBuilder((python +: Isolated :+ Imported).asJava)
+      .redirectOutput(Redirect.DISCARD).redirectError(Redirect.DISCARD).start()
+    try !asked.waitFor(ImportSeconds, TimeUnit.SECONDS) || asked.exitValue == 0 finally asked.destroyForcibly()
+  }.getOrElse(false)
 
   private[spark] def explain(python: String, status: Int, output: Seq[String]): String = {
     val last = output.lastOption.map(_.stripPrefix(Own)).getOrElse("nothing")

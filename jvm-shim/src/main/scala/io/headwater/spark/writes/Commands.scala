@@ -57,7 +57,11 @@ private[spark] object Commands {
   }
 
   private def altered(node: LogicalPlan, target: Option[Target], properties: Iterable[String]): Seq[Change] =
-    change(node, target).map(_.copy(changes = properties.exists(each => Views.owns(each) || each.startsWith("delta."))))
+    change(node, target).map(_.copy(changes = properties.exists(each =>
+      Views.owns(each) || each.startsWith("delta.") || Moving(each.toLowerCase(Locale.ROOT)))))
+
+  /** Properties by which Iceberg makes another snapshot the current one; it keeps none of them. */
+  private val Moving = Set("current-snapshot-id", "cherry-pick-snapshot-id")
 
   private def streamed(target: Option[Target]): Seq[Change] =
     target.filter(each => each.table.nonEmpty || each.path.nonEmpty)

@@ -57,7 +57,7 @@ private[spark] object Targets {
     val properties = table.properties.asScala.toMap
     val known = Access.entry(table).orElse(Reflected(table, "catalogTable").collect { case Some(entry: CatalogTable) => entry })
     val key = for (each <- catalog; id <- identifier if !isPath(id)) yield Names.key(each.name, id)
-    val path = properties.get("location").orElse(Reflected(table, "path").map(_.toString))
+    val path = properties.get("location").orElse(Reflected(table, "path").filter(_ != null).map(_.toString))
     Target(key.orElse(known.map(entry => Names.key(entry.identifier))), path, properties)
   }
 
