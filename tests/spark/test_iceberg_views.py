@@ -13,7 +13,7 @@ import pytest
 from found import look
 from java_calls import Java
 from pyspark.sql import SparkSession
-from support import database
+from support import database, drain
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import TakenOver
@@ -334,3 +334,24 @@ def test_totals_go_with_a_table_whose_catalog_leaves_its_directory(spark: SparkS
     (place / ".totals" / "v7").mkdir()
     catalog.drop(spark, Shim(spark), table)
     assert not (place / ".totals").exists()
+
+
+@pytest.mark.parametrize("changed", ["INSERT INTO {t} VALUES ('', 5)", "DELETE FROM {t} WHERE p = ''"])
+def test_an_empty_text_of_a_source_is_not_null(spark: SparkSession, changed: str) -> None:
+    """A slice does not tell them apart, and the query does."""
+    place = f"lake.{database(spark)}"
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {place}")
+    spark.sql(f"CREATE TABLE {place}.t (p STRING, x INT) USING iceberg PARTITIONED BY (p)")
+    spark.sql(f"INSERT INTO {place}.t VALUES ('a', 1), (NULL, 2), ('', 3)")
+    for format, where in (("iceberg", f"{place}.v"), ("parquet", "w")):
+        made = f"SELECT coalesce(p, 'none') AS k, sum(x) AS total FROM {place}.t GROUP BY 1"
+        spark.sql(f"CREATE MATERIALIZED VIEW {where} USING {format} PARTITIONED BY (k) AS {made}")
+    spark.sql(changed.format(t=f"{place}.t"))
+    drain(spark)
+
+    def shown(query: str) -> list[tuple[str, int]]:
+        return sorted((key or "", total) for key, total in spark.sql(query).collect())
+
+    expected = shown(f"SELECT coalesce(p, 'none'), sum(x) FROM {place}.t GROUP BY 1")
+    for where in (f"{place}.v", "w"):
+        assert shown(f"SELECT k, total FROM {where}") == expected, where

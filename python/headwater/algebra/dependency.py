@@ -13,7 +13,7 @@ from itertools import product
 from headwater.algebra import calendar
 from headwater.algebra.notation import parse_period, spellings
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
-from headwater.model.partition import Slice, Value, simplified
+from headwater.model.partition import NAMELESS, Slice, Value, simplified
 
 Images = Mapping[tuple[str, tuple[Value, ...]], Value]
 """Values of ``Computed`` expressions: (key, input values) to the view column's value."""
@@ -55,11 +55,18 @@ def missing(dependency: Dependency, changed: Slice, images: Images) -> list[tupl
     for occurrence in dependency.occurrences:
         for _, expression in occurrence.columns:
             match expression:
-                case Computed(inputs=inputs, key=key) if changed.columns.issuperset(inputs):
-                    image = (key, tuple(changed.value(column) for column in inputs))
-                    if image not in images:
-                        wanted.append(image)
+                case Computed(inputs=inputs) if changed.columns.issuperset(inputs):
+                    wanted += [each for each in _asked(expression, dict(changed.bound)) if each not in images]
     return wanted
+
+
+def _asked(expression: Computed, values: Mapping[str, Value]) -> list[tuple[str, tuple[Value, ...]]]:
+    """The images that tell a view column, for a changed source slice that binds all inputs."""
+    each = (
+        (None, *NAMELESS) if column in expression.texts and values[column] is None else (values[column],)
+        for column in expression.inputs
+    )
+    return [(expression.key, inputs) for inputs in product(*each)]
 
 
 def _through(occurrence: Occurrence, changed: Slice, images: Images) -> Iterator[Slice]:
@@ -89,9 +96,11 @@ def _values(expression: Expression, values: Mapping[str, Value], images: Images)
     match expression:
         case Same(source):
             return (values[source],) if source in values else None
-        case Computed(inputs=inputs, key=key):
-            image = (key, tuple(values.get(each) for each in inputs))
-            return (images[image],) if values.keys() >= set(inputs) and image in images else None
+        case Computed(inputs=inputs) if values.keys() >= set(inputs):
+            asked = _asked(expression, values)
+            return tuple({images[each]: None for each in asked}) if all(each in images for each in asked) else None
+        case Computed():
+            return None
         case Windowed(source, nulls=True) if values.get(source, "") is None:
             return (None,)
         case Windowed(source, window, spelled):

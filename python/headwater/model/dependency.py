@@ -29,12 +29,14 @@ class Computed:
     ``sql`` names the columns as they are called in the source, quoted with backticks, each cast
     to its type, and yields the partition value as the catalog would spell it. The core never
     evaluates it: values come from a memo that the runtime fills. ``under`` identifies the session
-    settings (time zone, ANSI mode) that give the expression its meaning.
+    settings (time zone, ANSI mode) that give the expression its meaning. ``texts`` are the inputs whose null
+    partition has rows with an empty text as well (``NAMELESS``), which the expression may tell from NULL.
     """
 
     sql: str
     inputs: tuple[str, ...]
     under: str = ""
+    texts: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

@@ -14,6 +14,12 @@ from attrs import field, frozen
 
 from headwater.model.calendar import Unit
 
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The directory of the null partition, as Spark and Hive name it."""
+
+NAMELESS = ("", NULL_PARTITION)
+"""Texts that go to the null partition. Spark reads them back from files as NULL. The shim's ``AsRead`` has them."""
+
 Value = str | None
 """A partition value as the catalog spells it; ``None`` is the null partition."""
 

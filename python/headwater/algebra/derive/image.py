@@ -30,6 +30,7 @@ class Image:
         column: when it is one of them.
         twice: whether it is a moment whose text may mean another one, too, on a clock that is set back. The text of
             the partition is known then, and of the functions of the moment those of what the clock shows.
+        texts: of the inputs those that the null partition has as an empty text, too.
     """
 
     sql: str
@@ -37,6 +38,7 @@ class Image:
     type: str
     column: str | None = None
     twice: bool = False
+    texts: tuple[str, ...] = ()
 
     @classmethod
     def of_column(cls, name: str, type: str) -> Image:
@@ -56,7 +58,9 @@ class Image:
         if self.twice and not alike and plain(declared).upper() not in SHOWN:
             return None
         sql = f"CAST({self.sql} AS {plain(queried)})"
-        return Computed(f"CAST({sql if alike else f'CAST({sql} AS {declared})'} AS STRING)", self.inputs)
+        return Computed(
+            f"CAST({sql if alike else f'CAST({sql} AS {declared})'} AS STRING)", self.inputs, texts=self.texts
+        )
 
 
 TWICE = Reason(Code.QUERY_TIME_ZONE, "and a clock that is set back shows two moments alike")
@@ -79,7 +83,9 @@ def filled(call: Call, arguments: Sequence[Image]) -> Image | None:
     if twice and not truncates and not shows:
         return None
     inputs = tuple(sorted({name for each in arguments for name in each.inputs}))
-    return Image(fill(call.sql, [each.sql for each in arguments]), inputs, call.type, twice=twice and truncates)
+    texts = tuple(sorted({name for each in arguments for name in each.texts}))
+    sql = fill(call.sql, [each.sql for each in arguments])
+    return Image(sql, inputs, call.type, twice=twice and truncates, texts=texts)
 
 
 def pure(expression: Expr) -> bool:

@@ -91,7 +91,8 @@ def _known(facts: Mapping[str, Any], name: str, type: str) -> Known | Reason:
         if type == "TIMESTAMP" and "zone" in facts:
             zoned = Format.of(facts["kind"]).zoned
             return _moment(name, facts["zone"], facts["spelled"]) if zoned else _read(name, facts["zone"])
-        return Image.of_column(name, type)
+        texts = (name,) if type == "STRING" and Format.of(facts["kind"]).tells_empty_text else ()
+        return evolve(Image.of_column(name, type), texts=texts)
     for column, unit, partition in _periods(facts):
         if column.casefold() == name.casefold():
             return of_periods(partition, unit, type, facts["zone"])

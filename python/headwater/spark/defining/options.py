@@ -82,7 +82,9 @@ def _assignments(
         )
     types = {column.name.lower(): column for column in columns}
     partition = {name.lower() for name in definition.partitioned_by}
-    available = next(dict(read.partition_columns) for read in derivation.reads if read.source == source)
+    read = next(read for read in derivation.reads if read.source == source)
+    available, tells = dict(read.partition_columns), Format.of(read.kind).tells_empty_text
+    texts = frozenset(each for each, type in available.items() if tells and type.upper() == "STRING")
     if is_window(value) and len(partition) == 1:
         value = f"{definition.partitioned_by[0]} = {value}"
     bound = []
@@ -94,7 +96,7 @@ def _assignments(
                 "PROPERTY", f"'{key}' is not 'all' or 'partition column = expression; …': {part}", definition.view
             )
         try:
-            bound.append((column.name, _expression(expression.strip(), column, available)))
+            bound.append((column.name, _expression(expression.strip(), column, available, texts)))
         except DefinitionError as error:
             raise DefinitionError("PROPERTY", f"'{key}': {error}", definition.view) from error
     return Dependency(source, (Occurrence(tuple(bound)),), stated=True)
@@ -113,8 +115,12 @@ def _windowed(text: str, column: Column, available: Mapping[str, str]) -> Window
     return Windowed(by_name[wanted], parse_window(match[1]), column.type)
 
 
-def _expression(text: str, column: Column, available: Mapping[str, str]) -> Expression:
-    """A stated window, or SQL in which each source column is cast to its type, in the catalog's spelling."""
+def _expression(text: str, column: Column, available: Mapping[str, str], texts: Collection[str] = ()) -> Expression:
+    """A stated window, or SQL in which each source column is cast to its type, in the catalog's spelling.
+
+    Args:
+        texts: the columns of which the source tells an empty text from NULL.
+    """
     if is_window(text):
         return _windowed(text, column, available)
     by_name = {name.lower(): name for name in available}
@@ -130,7 +136,8 @@ def _expression(text: str, column: Column, available: Mapping[str, str]) -> Expr
     alone = next((name for name in used if body == f"CAST(`{name}` AS {available[name]})"), None)
     if alone and available[alone].lower() == column.type.lower():
         return Same(alone)
-    return Computed(f"CAST(CAST({body} AS {column.type}) AS STRING)", tuple(sorted(used)))
+    told = tuple(sorted(used.intersection(texts)))
+    return Computed(f"CAST(CAST({body} AS {column.type}) AS STRING)", tuple(sorted(used)), texts=told)
 
 
 TIMES = re.compile(r"DATE|TIMESTAMP(_NTZ|_LTZ)?", re.IGNORECASE)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from headwater.model.name import split
-from headwater.model.partition import Slice, Value
+from headwater.model.partition import NAMELESS, NULL_PARTITION, Slice, Value
 
 
 def quoted(key: str) -> str:
@@ -54,11 +54,6 @@ def literal(value: str) -> str:
     """A string as DDL needs it, for sessions whose parser settings are ``sessions.PARSER``."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
     return f"'{escaped}'"
-
-
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-NAMELESS = ("", NULL_PARTITION)
-"""Strings that Spark writes to the null partition, and reads back as NULL. The shim's ``AsRead`` has them, too."""
 
 
 def partition_value(text: Value) -> Value:

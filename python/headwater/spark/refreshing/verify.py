@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from headwater.model.dependency import common
 from headwater.model.error import StatementError
 from headwater.model.measure import Edge
-from headwater.model.partition import Slice
+from headwater.model.partition import NAMELESS, Slice
 from headwater.model.view import Column as Declared
 from headwater.model.view import Definition, Pairs, Query
 from headwater.spark.jvm import sql, wire
@@ -167,4 +167,4 @@ def _comparable(column: Declared, nameless: bool) -> Column:
         return F.array_sort(F.map_entries(own))
     if re.search(r"MAP<|\b(VARIANT|INTERVAL|GEOMETRY|GEOGRAPHY)\b", type_):
         raise StatementError(f"the column {column.name} is a {column.type}, of which Spark does not compare values")
-    return F.when(~own.isin(*sql.NAMELESS), own) if nameless and sql.is_text(column.type) else own
+    return F.when(~own.isin(*NAMELESS), own) if nameless and sql.is_text(column.type) else own

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from headwater.model.partition import Slice, Value
-from headwater.spark.jvm import sql
+from headwater.model.partition import NAMELESS, Slice, Value
 from headwater.spark.tables.iceberg import values
 
 Filter = Mapping[str, Any] | bool
@@ -51,7 +50,7 @@ def _holds(column: str, texts: Sequence[Value], type: str, zone: str) -> Filter:
     """That a column has one of these values."""
     literals = [literal for text in texts if text is not None for literal in _literals(text, type, zone)]
     if None in texts and type == "string":
-        literals += sql.NAMELESS
+        literals += NAMELESS
     found: list[Filter] = []
     if literals:
         found.append({"type": "in", "term": column, "values": literals})
