@@ -187,9 +187,13 @@ class Engine:
         known = self._recorder.read(lambda state: state.definition(name))
         if known == definition:
             return
-        self._recorder.read(lambda state: graph.refuse_cycle(state.sources, name, definition.sources))
         why = "was created" if known is None else "was redefined"
-        self._recorder.record(lambda _: Declared(self._now(), FRESH, definition, why))
+
+        def declared(state: State) -> Declared:
+            graph.refuse_cycle(state.sources, name, definition.sources)  # another program may have closed one
+            return Declared(self._now(), FRESH, definition, why)
+
+        self._recorder.record(declared)
 
     def drop(self, name: str) -> None:
         """Forgets a derived table and lets the warehouse remove it."""

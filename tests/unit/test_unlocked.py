@@ -443,3 +443,21 @@ def test_a_write_that_came_while_the_store_was_away_is_recorded_when_it_is_back(
     assert engine.observer.hints.noticed.is_set(), "it is looked at again"
     engine.observer.hinted()
     assert engine.last().verb == "was written past Headwater (INSERT INTO)"
+
+
+@pytest.mark.parametrize(("times", "told"), [(1, "INSERT INTO"), (2, "by another program")])
+def test_a_look_that_failed_is_made_once_more_for_its_command(engine: Engine, times: int, told: str):
+    """A catalog did not answer. What fails twice is found by the next check, which knows of no command."""
+    engine.driver.tables["default.v"] = evolve(THERE, partitions={A1: "by hand"})
+    engine.observer.hints.notice(Hint("INSERT INTO", table="default.v"))
+
+    def fail() -> None:
+        raise OSError("the catalog does not answer")
+
+    for _ in range(times):
+        engine.driver.meanwhile = fail
+        with pytest.raises(OSError, match="does not answer"):
+            engine.observer.hinted()
+    engine.observer.hinted()
+    engine.look()
+    assert engine.last().verb == f"was written past Headwater ({told})"

@@ -58,9 +58,8 @@ class Image:
         if self.twice and not alike and plain(declared).upper() not in SHOWN:
             return None
         sql = f"CAST({self.sql} AS {plain(queried)})"
-        return Computed(
-            f"CAST({sql if alike else f'CAST({sql} AS {declared})'} AS STRING)", self.inputs, texts=self.texts
-        )
+        made = sql if alike else f"CAST({sql} AS {declared})"
+        return Computed(f"CAST({made} AS STRING)", self.inputs, texts=self.texts)
 
 
 TWICE = Reason(Code.QUERY_TIME_ZONE, "and a clock that is set back shows two moments alike")

@@ -174,12 +174,9 @@ def _sorted(call: Expr) -> bool:
 
 def _is_bounded(window: Expr) -> bool:
     """Whether a frame of places has an end: without an order, no rows are in it for certain."""
-    frames = (
-        [each for each in window.args if isinstance(each, Call) and is_of(each, "RowFrame$")]
-        if isinstance(window, Call)
-        else []
-    )
-    return any(not is_open(bound) for each in frames for bound in each.args)
+    parts = window.args if isinstance(window, Call) else ()
+    frames = [each for each in parts if isinstance(each, Call) and is_of(each, "RowFrame$")]
+    return any(not is_open(bound) for frame in frames for bound in frame.args)
 
 
 def _volatile(call: Call) -> bool:

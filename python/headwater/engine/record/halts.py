@@ -25,6 +25,7 @@ def unreadable(state: State, table: str, reason: Reason | None) -> None:
 
 
 def resume(state: State, name: str) -> None:
+    """A view may run again, unless its query is broken."""
     view = state.views[name]
     view.status, view.reason, view.failures, view.retry_at = Status.ACTIVE, None, 0, 0
     if view.broken is not None:
@@ -43,6 +44,7 @@ def halt(state: State, name: str) -> None:
 
 
 def reconsider(state: State, name: str) -> None:
+    """What a view promises, or when it can run, may be otherwise than it was."""
     if state.views[name].definition.policy.freshness is None:
         state.index.promising.discard(name)
     else:

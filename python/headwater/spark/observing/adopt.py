@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from attrs import evolve
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
@@ -96,7 +95,7 @@ def _adopt(recorder: Recorder, shim: Shim, analyst: Analyst, observer: Observer,
     except NotNow:
         raise
     except HeadwaterError as error:
-        definition, broken = evolve(stored, dependencies=()), why_broken(error)
+        definition, broken = stored, why_broken(error)
     if shim.owner(stored.view) != stored.owner:
         return  # it was dropped meanwhile, or is another one
 

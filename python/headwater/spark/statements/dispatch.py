@@ -322,11 +322,11 @@ class Statements:
 
         try:
             self._recorder.record(rename)
-            self._observer.reanalyse(target)  # views that read a table which had this name
         except _MovedOn:
             catalog.renamed(session, self._shim, renamed, definition.view)
             self._require_renamable(definition)
             raise StatementError(f"{definition.view} changed meanwhile; rename it again") from None
+        self._observer.reanalyse(target)  # views that read a table which had this name
         return [[f"{definition.view} is now {target}"]]
 
     def _require_renamable(self, definition: Definition) -> None:

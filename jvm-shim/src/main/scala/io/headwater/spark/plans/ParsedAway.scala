@@ -92,9 +92,12 @@ private[spark] object ParsedAway {
         super.visitTypeConstructor(literal)
       }
 
+      private var depth = 0
+
       override def visitQuery(query: QueryContext): LogicalPlan = {
-        words.get ++= EvaluatedAtOnce.in(query)
-        super.visitQuery(query)
+        if (depth == 0) words.get ++= EvaluatedAtOnce.in(query) // and all queries within
+        depth += 1
+        try super.visitQuery(query) finally depth -= 1
       }
 
       override def visitTableName(table: TableNameContext): LogicalPlan = {

@@ -28,11 +28,14 @@ final class Application(val context: SparkContext) {
 
   private val listener = new SparkListener {
     private val writes = new WriteListener(Application.this)
+    private var warned = false
     override def onOtherEvent(event: SparkListenerEvent): Unit = if (role != "off") {
       lastWork = lastWork.max(System.currentTimeMillis)
       // Spark stops the whole application for an error of a class that cannot be loaded, whoever's class that is.
       try writes.on(event) catch {
-        case error @ (NonFatal(_) | _: LinkageError) => log.warn("a statement is examined at the next check instead", error)
+        case error @ (NonFatal(_) | _: LinkageError) =>
+          if (!warned) log.warn("what a statement wrote is found by the next check: it cannot be examined", error)
+          warned = true
       }
     }
     override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = close()
