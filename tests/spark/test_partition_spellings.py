@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,70 @@ def test_family_of_partitions(spark: SparkSession, warehouse: Path) -> None:
     assert [row["partition"] for row in drain(spark)] == ["year=2024"]
     assert drain(spark) == []
     assert_equals_query(spark, "yearly", query)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_a_time_with_an_offset(spark: SparkSession, warehouse: Path, zone: str) -> None:
+    """It is another time on the clock of each zone, and the same moment."""
+    sales = Sales(spark, warehouse, "TIMESTAMP")
+    sales.put("part=2024-01-05T10%3A00%3A00Z", "one")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    sales.declare()
+
+    def refreshed() -> None:
+        drain(spark)
+        zoned = spark.newSession()  # which has cached no listing of files
+        zoned.conf.set("spark.sql.session.timeZone", zone)
+        zoned.sql(f"USE {database(spark)}")
+        assert Counter(zoned.table("totals").select("part", "total").collect()) == Counter(zoned.sql(QUERY).collect())
+        assert drain(spark) == []
+
+    for name in ("two", "three"):
+        sales.put("part=2024-01-05T10%3A00%3A00Z", name)
+        refreshed()
+    sales.put("part=2024-01-05T09%3A00%3A00-02%3A00", "one")
+    spark.sql("MSCK REPAIR TABLE sales")
+    refreshed()
+    spark.sql("INSERT INTO sales VALUES (5, TIMESTAMP '2024-01-07 10:00:00')")
+    refreshed()
+    shutil.rmtree(sales.root / "part=2024-01-05T10%3A00%3A00Z")
+    spark.sql("MSCK REPAIR TABLE sales DROP PARTITIONS")
+    refreshed()
+
+
+@pytest.mark.parametrize("ansi", [True, False], ids=["ansi", "without ansi"])
+@pytest.mark.parametrize("format", ["parquet", "delta", "iceberg"])
+def test_small_decimals(spark: SparkSession, format: str, ansi: bool) -> None:
+    """Without ANSI, Spark writes zero of eight digits as ``0E-8``."""
+    spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+    here = f"lake.{database(spark)}" if format == "iceberg" else database(spark)
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {here}")
+    table, view, negated = f"{here}.t", f"{here}.v", f"{here}.negated"
+    spark.sql(f"CREATE TABLE {table} (x INT, d DECIMAL(10,8)) USING {format} PARTITIONED BY (d)")
+    spark.sql(f"INSERT INTO {table} VALUES (1, 0), (2, 0.00000001), (3, 1.5), (4, -0.00000003), (5, NULL)")
+    queries = {
+        view: f"SELECT d, sum(x) AS x FROM {table} GROUP BY d",
+        negated: f"SELECT -d AS d, sum(x) AS x FROM {table} GROUP BY d",
+    }
+    for name, query in queries.items():
+        columns = "(d DECIMAL(10,8), x BIGINT)"
+        spark.sql(f"CREATE MATERIALIZED VIEW {name} {columns} USING {format} PARTITIONED BY (d) AS {query}")
+
+    def refreshed() -> list[str]:
+        found = sorted(row["partition"] for row in drain(spark) if row["view"] == view)
+        for name, query in queries.items():
+            assert_equals_query(spark, name, query)
+        assert drain(spark) == []
+        return found
+
+    assert refreshed() == []
+    spark.sql(f"INSERT INTO {table} VALUES (8, 0)")
+    assert refreshed() == ["d=0.00000000"]
+    spark.conf.set("spark.sql.ansi.enabled", str(not ansi).lower())
+    spark.sql(f"INSERT INTO {table} VALUES (8, 0), (16, 0.00000001)")
+    assert refreshed() == ["d=0.00000000", "d=0.00000001"]
+    nothing = "INSERT OVERWRITE {} PARTITION (d = 0) SELECT 1 WHERE false"
+    spark.sql((nothing if format == "parquet" else "DELETE FROM {} WHERE d = 0").format(table))
+    assert refreshed() == ["d=0.00000000"]
+    spark.sql(f"REFRESH MATERIALIZED VIEW {view} PARTITION (d = '1e-8')")
+    assert_equals_query(spark, view, queries[view])

@@ -1,4 +1,4 @@
-"""Windows and periods as text.
+"""Windows, periods and partition values as text.
 
 window  := [end] '..' [end] | end            DAY - 3 .. DAY - 1      .. MONTH      DAY ..
 end     := UNIT part*                        WEEK.days()             (WEEK - 1).days() + 2
@@ -16,6 +16,9 @@ from headwater.model.calendar import Into, Shift, Step, Unit, Window
 from headwater.model.error import DefinitionError
 
 _TOKEN = re.compile(r"\s*(?:(\.\.)|([A-Za-z]+)|(\d+)|'([^']*)'|([().+-]))")
+_DECIMAL = re.compile(r"DECIMAL\(\d+, *(-?\d+)\)", re.IGNORECASE)
+_DIGITS_WITHOUT_EXPONENT = 6
+"""Java writes a decimal of so many digits after its point without an exponent, however small it is."""
 _METHODS = {f"{unit.value.lower()}s": unit for unit in Unit}
 
 _DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[ T]?(\d\d)(?::?\d\d(?::?\d\d(?:\.\d+)?)?)?)?")
@@ -23,6 +26,25 @@ _MONTH = re.compile(r"(\d{4})-?(\d\d)")
 _QUARTER = re.compile(r"(\d{4})-?Q([1-4])")
 _WEEK = re.compile(r"(\d{4})-?W(\d\d)")
 _YEAR = re.compile(r"\d{4}")
+
+
+def as_text(type: str) -> str:
+    """How SQL makes the text of a partition value, which is the same under all settings of a session: ``CAST(%s AS STRING)``.
+
+    Without ANSI, Spark writes a small DECIMAL with an exponent: zero of seven digits is ``0E-7``. With ANSI it is
+    ``0.0000000``, and so are all texts that Headwater compares.
+
+    Args:
+        type: the type of the value, in Spark's spelling.
+
+    Returns:
+        a template, with ``%s`` in place of the value.
+    """
+    digits = _DECIMAL.fullmatch(type)
+    scale = int(digits[1]) if digits else 0
+    if 0 <= scale <= _DIGITS_WITHOUT_EXPONENT:
+        return "CAST(%s AS STRING)"
+    return f"replace(format_number(%s, {max(0, scale)}), ',', '')"
 
 
 def is_window(text: str) -> bool:

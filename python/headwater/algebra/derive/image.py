@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from headwater.algebra.derive.query import Attr, Call, Expr, Lit, fill
+from headwater.algebra.notation import as_text
 from headwater.model.dependency import Computed, Expression, Same
 from headwater.model.reason import Code, Reason
 
@@ -59,7 +60,7 @@ class Image:
             return None
         sql = f"CAST({self.sql} AS {plain(queried)})"
         made = sql if alike else f"CAST({sql} AS {declared})"
-        return Computed(f"CAST({made} AS STRING)", self.inputs, texts=self.texts)
+        return Computed(as_text(plain(declared)) % made, self.inputs, texts=self.texts)
 
 
 TWICE = Reason(Code.QUERY_TIME_ZONE, "and a clock that is set back shows two moments alike")

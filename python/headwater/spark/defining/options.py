@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot.tokens import TokenType
 
 from headwater.algebra.derive import Derivation
-from headwater.algebra.notation import is_window, parse_window
+from headwater.algebra.notation import as_text, is_window, parse_window
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.format import FORMATS, Format
@@ -137,7 +137,8 @@ def _expression(text: str, column: Column, available: Mapping[str, str], texts: 
     if alone and available[alone].lower() == column.type.lower():
         return Same(alone)
     told = tuple(sorted(used.intersection(texts)))
-    return Computed(f"CAST(CAST({body} AS {column.type}) AS STRING)", tuple(sorted(used)), texts=told)
+    made = as_text(column.type) % f"CAST({body} AS {column.type})"
+    return Computed(made, tuple(sorted(used)), texts=told)
 
 
 TIMES = re.compile(r"DATE|TIMESTAMP(_NTZ|_LTZ)?", re.IGNORECASE)

@@ -7,6 +7,7 @@ from functools import partial
 
 from attrs import frozen
 
+from headwater.algebra.notation import as_text
 from headwater.engine.methods.basis import basis, inputs
 from headwater.engine.tell.columns import Columns, ColumnType
 from headwater.engine.tell.refreshes import Refresh
@@ -120,7 +121,7 @@ class Recomputing:
         bound = {}
         for name, value in partition:
             own = by_name[name.lower()]
-            expression = f"CAST(TRY_CAST({sql.identifier(own)} AS {types[own]}) AS STRING)"
+            expression = as_text(types[own]) % f"TRY_CAST({sql.identifier(own)} AS {types[own]})"
             [canonical] = self._recorder.evaluator.evaluate(definition, expression, [(value,)], [own])
             if canonical is None and not sql.is_null_partition(value, types[own]):
                 raise StatementError(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 
 from attrs import evolve, frozen
 from py4j.protocol import Py4JJavaError
@@ -29,7 +30,7 @@ from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.state import PartitionRecord
 from headwater.model.view import Definition
 from headwater.spark.jvm import paths, sql, wire
-from headwater.spark.jvm.counted import Counted, slice_of
+from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Asked, Fact, FoundPartition, Pin
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
@@ -112,7 +113,7 @@ class FileTables(ViewFormat):
         """The output of a run at a place; ``known`` are its rows and sums."""
         run, definition = launch.run, launch.definition
         columns = definition.partitioned_by
-        files = {slice_of(each, columns): each for each in self._shim.written(place, len(columns))}
+        files = {_slice(each, definition): each for each in self._shim.written(place, len(columns))}
         made = tuple(evolve(known[each], fingerprint=file.fingerprint) for each, file in files.items())
         removed = view_tables.emptied(launch, files, self.look)
         request = wire.Publication(run.view, definition.owner, run.version)
@@ -251,6 +252,16 @@ def place_of(launch: Launch) -> str:
     """The place of a run's output in the warehouse. Spark takes a directory whose own name is hidden for one to ignore,
     hence the level below."""
     return f"{launch.definition.root}/.v{launch.run.version}/data"
+
+
+def _slice(directory: wire.Directory, definition: Definition) -> Slice:
+    """The partition of a directory that a run wrote. Without ANSI, Spark names some decimals by an exponent."""
+    made = dict(directory.values)
+    for column in definition.columns:
+        value = made.get(column.name)
+        if value is not None and column.type.upper().startswith("DECIMAL"):
+            made[column.name] = format(Decimal(value), "f")
+    return Slice.of({column: made[column] for column in definition.partitioned_by})
 
 
 def _part(made: Made, file: wire.Directory, known: PartitionRecord | None) -> wire.PublishedPartition:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from headwater.algebra.notation import as_text
 from headwater.model.partition import Value
 from headwater.spark.jvm import sql
 
@@ -31,7 +32,7 @@ Ask = Callable[[str, Sequence[str]], Sequence[Value]]
 
 def spelling(kind: str, text: str) -> str:
     """An SQL expression for Spark's spelling of a text in the log, which is an expression, too."""
-    return f"CAST(TRY_CAST({text} AS {kind}) AS STRING)"
+    return as_text(kind) % f"TRY_CAST({text} AS {kind})"
 
 
 def is_local(text: Value) -> bool:

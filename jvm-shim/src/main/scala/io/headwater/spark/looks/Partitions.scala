@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.unescapePathNa
 import org.apache.spark.sql.catalyst.expressions.{Cast, Literal}
 import org.apache.spark.sql.execution.datasources.PartitioningUtils
 import org.apache.spark.sql.headwater.Access
-import org.apache.spark.sql.types.{StringType, StructType}
+import org.apache.spark.sql.types.{StringType, StructField, StructType, TimestampType}
 
 /** Partitions that a table's catalog lists, under the values that their names mean: `month=05` of an INT column is 5. */
 private[spark] final class Partitions(session: SparkSession, table: CatalogTable) {
@@ -87,18 +87,27 @@ private[spark] object Partitions {
 
   /**
    * Partition values as Spark itself would write them. A time is taken as it is on a clock that skips no hour: in the
-   * session's zone, an hour that it skips would become the next one, which is another partition.
+   * session's zone, an hour that it skips would become the next one, which is another partition. A decimal is spelled as
+   * with ANSI, without an exponent: zero of seven digits has two texts otherwise, `0E-7` and `0.0000000`. A time with an
+   * offset, such as `10:00:00Z`, has another text in each zone, so its column is left open: the partition may be any.
    */
   private def canonical(schema: StructType, spec: Spec): Values =
     schema.fields.flatMap { field =>
-      spec.find(_._1.equalsIgnoreCase(field.name)).map { case (_, text) =>
+      spec.find(_._1.equalsIgnoreCase(field.name)).filterNot { case (_, text) => hasOffset(field, text) }.map { case (_, text) =>
         val typed = Cast(Literal(text), field.dataType, Clock, ansiEnabled = false)
-        val value = Option(Cast(typed, StringType, Clock, ansiEnabled = false).eval()).map(_.toString)
+        val value = Option(Cast(typed, StringType, Clock, ansiEnabled = true).eval()).map(_.toString)
         field.name -> value.filter(_ => text != null && text != Null)
       }
     }.toMap
 
   private val Clock = Some("UTC")
+  private val OtherClock = Some("+01:00")
+
+  /** Whether a text means the same moment in all zones. */
+  private def hasOffset(field: StructField, text: String): Boolean = field.dataType == TimestampType && {
+    val Seq(here, there) = Seq(Clock, OtherClock).map(Cast(Literal(text), TimestampType, _, ansiEnabled = false).eval())
+    here != null && here == there
+  }
 
   /** The spec that directories named `column=value` say, if they are of just these columns. */
   def parsed(directories: Seq[String], columns: Seq[String]): Option[Spec] = {

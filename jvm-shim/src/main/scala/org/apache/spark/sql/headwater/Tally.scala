@@ -185,10 +185,13 @@ private class TaskTally(
   private def hash(row: UnsafeRow, seed: Long): Long =
     XXH64.hashUnsafeBytes(row.getBaseObject, row.getBaseOffset, row.getSizeInBytes, seed)
 
-  /** By partition values as text: `null` for values that go to the null partition, as the empty string does. */
+  /**
+   * By partition values as text: `null` for values that go to the null partition, as the empty string does. With ANSI, a
+   * decimal is spelled without an exponent, whatever the session says.
+   */
   def spelled: Map[Seq[String], Sum] = {
     val texts = by.zipWithIndex.map { case (column, n) =>
-      Cast(BoundReference(n, column.dataType, nullable = true), StringType, Some(zone))
+      Cast(BoundReference(n, column.dataType, nullable = true), StringType, Some(zone), ansiEnabled = true)
     }
     val found = mutable.Map.empty[Seq[String], Sum]
     cells.forEach { (values, cell) =>
