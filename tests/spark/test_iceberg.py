@@ -326,3 +326,15 @@ def test_files_of_an_older_partitioning_lie_in_partitions_of_the_new_one(
     complete = set(after.columns) == set(slices[0])
     assert bool(old.lost) != complete
     assert complete or "older partitioning" in old.lost
+
+
+@pytest.mark.parametrize("moved", [("NULL", "'null'"), ("'null'", "NULL")], ids=["to the text null", "to NULL"])
+@pytest.mark.parametrize("properties", ["", f"'format-version' = '2', {ON_READ}"], ids=["copy on write", "on read"])
+def test_null_and_the_text_null_are_two_partitions(iceberg: Table, moved: tuple[str, str], properties: str) -> None:
+    """Iceberg's own count of the partitions that a snapshot changed takes them for one."""
+    iceberg.make(properties, partitioned_by="p")
+    before, after = moved
+    iceberg.run([f"INSERT INTO t VALUES (9, 9, NULL, {before})"])
+    since = iceberg.look().snapshot
+    iceberg.run([f"UPDATE t SET p = {after} WHERE id = 9"])
+    assert set(iceberg.look(since).looked) == {Slice.of(p=None), Slice.of(p="null")}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headwater.spark.tables.delta.layout import Layout, conflict
-from headwater.spark.tables.delta.log_changes import changes, is_by
+from headwater.spark.tables.delta.log_changes import Commit, changes, is_by
 from headwater.spark.tables.delta.snapshot import Snapshot, incarnation, mark
 from headwater.spark.tables.delta.values import Spelling
 
@@ -71,6 +71,13 @@ def test_commits_change_partitions(name: str) -> None:
 def test_files_that_came_may_be_compacted_since(commits: list[list[dict[str, Any]]], lasting: bool) -> None:
     """Their rows may go with the file that has them now."""
     assert changes(commits, ()).lasting == lasting
+
+
+@pytest.mark.parametrize("end", ["\u0085", "\u2028", "\u2029"])
+def test_a_text_of_the_log_may_hold_what_python_takes_for_an_end_of_a_line(end: str) -> None:
+    statistics = {"stats": json.dumps({"maxValues": {"s": f"x{end}y"}}, ensure_ascii=False)}
+    text = "".join(json.dumps({"add": {"path": path, **statistics}}, ensure_ascii=False) + "\n" for path in "fg")
+    assert [each["add"]["path"] for each in Commit(1, text).actions()] == ["f", "g"]
 
 
 def test_a_table_without_partitions_has_one() -> None:

@@ -10,6 +10,7 @@ from cases import view
 
 from headwater.model.error import ChangesUnknown, RefreshFailed
 from headwater.model.format import FORMATS
+from headwater.model.reason import Code, Reason
 from headwater.model.seen import Seen, TableQuestion
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.tables.files import FileTables
@@ -75,6 +76,29 @@ def test_a_table_of_another_format_that_took_the_name_is_looked_at_at_once():
     names.moved["lake.t"] = "files"
     [seen] = formats.look([TableQuestion("lake.t", since="one")])
     assert (seen.schema, seen.since) == ("files", "one") and formats.of("lake.t") is files
+
+
+def test_a_look_that_fails_hides_no_other_table():
+    class Torn(Tables):
+        def look(self, looks: Sequence[TableQuestion]) -> list[Seen]:
+            if any(each.table == "lake.torn" for each in looks):
+                raise ValueError("half a line")
+            return super().look(looks)
+
+    asked = [TableQuestion(f"lake.{name}") for name in ("t", "torn", "u")]
+    t, torn, u = Formats(Names(), Tables("files"), Torn("lake")).look(asked)
+    assert (t.schema, u.schema) == ("lake", "lake") and not (t.unreadable or u.unreadable)
+    said = "a look at it failed unforeseen (ValueError); the engine's log says where"
+    assert torn.unreadable == Reason(Code.SOURCE_UNREADABLE, said)
+
+
+def test_a_driver_that_is_gone_makes_no_table_unreadable():
+    class Gone(Tables):
+        def look(self, looks: Sequence[TableQuestion]) -> list[Seen]:
+            raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        Formats(Names(), Tables("files"), Gone("lake")).look([TableQuestion("lake.t")])
 
 
 def test_without_lakes_no_table_is_asked_for():

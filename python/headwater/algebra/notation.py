@@ -29,10 +29,10 @@ _YEAR = re.compile(r"\d{4}")
 
 
 def as_text(type: str) -> str:
-    """How SQL makes the text of a partition value, which is the same under all settings of a session: ``CAST(%s AS STRING)``.
+    """How SQL makes the text of a partition value: ``CAST(%s AS STRING)``.
 
-    Without ANSI, Spark writes a small DECIMAL with an exponent: zero of seven digits is ``0E-7``. With ANSI it is
-    ``0.0000000``, and so are all texts that Headwater compares.
+    The text is the same under all settings of a session. Without ANSI, Spark writes a small DECIMAL with an exponent:
+    zero of seven digits is ``0E-7``. With ANSI it is ``0.0000000``, and so are all texts that Headwater compares.
 
     Args:
         type: the type of the value, in Spark's spelling.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import evolve
@@ -9,15 +10,18 @@ from pyspark.sql import SparkSession
 
 from headwater.model.error import RefreshFailed
 from headwater.model.partition import Version
+from headwater.model.reason import Code, Reason
 from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.view import Definition
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.sessions import Sessions
-from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.shim import Shim, is_broken
 from headwater.spark.tables.delta import DeltaTables
 from headwater.spark.tables.files import FileTables
 from headwater.spark.tables.iceberg import IcebergTables
 from headwater.spark.tables.table_format import TableFormat, ViewFormat
+
+log = logging.getLogger(__name__)
 
 OWN = (DeltaTables, IcebergTables)
 """The formats whose classes Spark does not have. A new one joins here, and in the table of ``model/format.py``."""
@@ -108,7 +112,7 @@ class Formats:
         by_format: dict[TableFormat, list[TableQuestion]] = {}
         for each in looks:
             by_format.setdefault(self.of(each.table), []).append(each)
-        return {each.table: each for tables, some in by_format.items() for each in tables.look(some)}
+        return {each.table: each for tables, some in by_format.items() for each in _looked(tables, some)}
 
     def _is_doubtful(self, seen: Seen) -> bool:
         return bool(self._others) and (not seen.exists or bool(seen.unreadable))
@@ -117,3 +121,19 @@ class Formats:
         """Whether a table has another format than a moment ago."""
         before = self._known.pop(table)
         return self.of(table) is not before
+
+
+def _looked(tables: TableFormat, asked: Sequence[TableQuestion]) -> Sequence[Seen]:
+    """Looks at some tables of a format. A table at which the look fails unforeseen is unreadable, and hides the changes
+    of no other."""
+    try:
+        return tables.look(asked)
+    except Exception as error:
+        if is_broken(error):
+            raise
+        if len(asked) > 1:
+            return [seen for each in asked for seen in _looked(tables, [each])]
+        [look] = asked
+        log.warning("%s cannot be looked at", look.table, exc_info=True)
+        said = f"a look at it failed unforeseen ({type(error).__name__}); the engine's log says where"
+        return [Seen(look.table, unreadable=Reason(Code.SOURCE_UNREADABLE, said))]

@@ -176,6 +176,7 @@ public final class Iceberg {
     private final Table table;
     private final Set<String> found = new LinkedHashSet<String>();
     private final Set<Integer> specs = new HashSet<Integer>();
+    private boolean ambiguous;
 
     Places(Table table) {
       this.table = table;
@@ -197,16 +198,27 @@ public final class Iceberg {
       for (ContentFile<?> each : files) {
         PartitionSpec spec = (PartitionSpec) table.specs().get(each.specId());
         specs.add(each.specId());
+        ambiguous |= isAmbiguous(spec, each.partition());
         found.add(each.specId() + " " + SingleValueParser.toJson(spec.rawPartitionType(), each.partition()));
       }
     }
 
+    /** Whether Iceberg's library counts a partition as one with another: it counts names, and NULL has that of the text `null`. */
+    private static boolean isAmbiguous(PartitionSpec spec, StructLike partition) {
+      for (int n = 0; n < spec.fields().size(); n++) {
+        Object value = partition.get(n, Object.class);
+        if ((value == null || value.toString().equals("null")) && !((PartitionField) spec.fields().get(n)).transform().isVoid())
+          return true;
+      }
+      return false;
+    }
+
     /**
-     * Whether a snapshot changed no other partitions, by its own count. The count is trusted if Iceberg's own library took it:
-     * other programs may count otherwise.
+     * Whether a snapshot changed no other partitions, by its own count. The count is trusted if Iceberg's own library took it,
+     * for other programs may count otherwise, and if no two partitions count as one.
      */
     boolean areAllOf(Snapshot snapshot) {
-      if (snapshot.summary() == null) return false;
+      if (snapshot.summary() == null || ambiguous) return false;
       Object counted = snapshot.summary().get("changed-partition-count");
       return snapshot.summary().containsKey("iceberg-version") && specs.size() == 1
           && String.valueOf(found.size()).equals(counted);

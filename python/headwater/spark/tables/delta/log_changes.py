@@ -25,7 +25,8 @@ class Commit:
     text: str
 
     def actions(self) -> list[Mapping[str, Any]]:
-        return [json.loads(line) for line in self.text.splitlines() if line]
+        # Python's ``splitlines`` knows more ends of lines, such as U+2028, which stand in texts of the log as they are.
+        return [json.loads(line) for line in self.text.split("\n") if line.strip()]
 
 
 @frozen
