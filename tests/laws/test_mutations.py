@@ -79,6 +79,7 @@ BY_EXAMPLE = {
     "partitions of a first fill miss changes of earlier ones": ("test_succession.py",),
     "a redefined view keeps older changes to itself": ("test_transition.py",),
     "rows of another state than the totals stay": ("test_may_stay.py",),
+    "a new partition reflects what the totals do, whatever it lacks": ("test_totals.py",),
     "rows stay though a source changed that nobody follows": ("test_may_stay.py",),
     "a run removes totals that the record needs": ("test_buckets.py",),
     "a run removes what another engine wrote": ("test_buckets.py",),
@@ -637,8 +638,13 @@ MUTATIONS = {
     ),
     "rows of another state than the totals stay": (
         "spark/tables/key_files.py",
-        "bool(common(keys)) and reflected\n",
+        "bool(common(keys)) and launch.as_totals\n",
         "bool(common(keys))\n",
+    ),
+    "a new partition reflects what the totals do, whatever it lacks": (
+        "engine/methods/basis.py",
+        "return view.whole == inputs or not any(",
+        "return True or any(",
     ),
     "rows stay though a source changed that nobody follows": (
         "spark/tables/key_files.py",

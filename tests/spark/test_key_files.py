@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from processes import until
 from pyspark.sql import SparkSession
 from support import Journal, database
 from test_by_keys import runs
@@ -128,3 +129,29 @@ def test_files_without_the_groups_stay(spark: SparkSession, journal: Journal, fo
     }
     events = most_files_stay(spark, journal, view, format, query, statements)
     assert runs(events, view) == [(Mode.CHANGES, "")] * 4
+
+
+@pytest.mark.thorough
+def test_a_new_partition_that_waits_keeps_the_rows_that_other_runs_saw(spark: SparkSession, journal: Journal) -> None:
+    """The partition ``b`` comes, and waits for another view. A run of ``a`` makes totals of both, and rows of ``a``."""
+    place = database(spark)
+    table, view = f"{place}.t", f"{place}.v"
+    rows = "SELECT id AS k, xxhash64(id) AS x, 'a' AS p FROM range(1200000)"
+    spark.sql(f"CREATE TABLE {table} USING delta PARTITIONED BY (p) AS {rows}")
+    rows = "SELECT id - 9 AS k, 1 AS n, p FROM range(1200009), VALUES ('a'), ('b') AS (p) WHERE p = 'a' OR id < 20"
+    spark.sql(f"CREATE TABLE {place}.w USING delta PARTITIONED BY (p) AS {rows}")
+    hour = "USING delta PARTITIONED BY (p) TBLPROPERTIES ('headwater.freshness' = '1 hour')"
+    spark.sql(f"CREATE MATERIALIZED VIEW {place}.u {hour} AS SELECT k, max(n) AS n, p FROM {place}.w GROUP BY p, k")
+    query = f"SELECT k, sum(CAST(x AS DECIMAL(20))) AS x, p FROM {table} JOIN {place}.u USING (p, k) GROUP BY p, k"
+    asked = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
+    spark.sql(f"CREATE MATERIALIZED VIEW {view} USING delta PARTITIONED BY (p) {asked} AS {query}")
+    journal.mark()
+    spark.sql(f"INSERT INTO {place}.w VALUES (3, 2, 'b')")
+    spark.sql(f"INSERT INTO {table} VALUES (1, 10, 'b')")
+    spark.sql(f"INSERT INTO {table} VALUES (-9, 1, 'a')")
+    until(lambda: not spark.table(view).where("k = -9").isEmpty(), "refresh of one partition", 60)
+    assert spark.table(view).where("p = 'b'").isEmpty()
+    spark.sql(f"INSERT INTO {table} VALUES (2, 20, 'b')")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    assert spark.sql(f"SELECT k, x FROM {view} WHERE p = 'b' ORDER BY k").collect() == [(1, 10), (2, 20)]
+    assert runs(journal.events(), view) == [(Mode.CHANGES, "")] * 2

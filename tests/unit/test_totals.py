@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
-from cases import A1, change, costing, machine, view
+from cases import A1, change, costing, end, machine, start, view
 from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
@@ -13,6 +13,7 @@ from headwater.engine.methods.choice import choose_method
 from headwater.engine.methods.keys import BY_KEYS
 from headwater.engine.methods.totals import BY_TOTALS, added, give_up, leaves_totals
 from headwater.engine.methods.whole import BY_PARTITION
+from headwater.engine.record.runs import launched
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
 from headwater.model.costs import Loss, Narrow
@@ -64,6 +65,27 @@ def test_a_new_partition_and_one_that_was_written_past_headwater_follow_from_the
     change(made, "v", A1, 99)
     made.drain()
     assert started(made).work.mode is Mode.CHANGES
+
+
+def test_rows_of_a_new_partition_stay_if_it_reflects_what_the_totals_do():
+    """A run of one partition makes the totals of all: also of a new one that is behind, and has no rows yet."""
+    made, new, newer = totalled(), Slice.of(a="3"), Slice.of(a="4")
+    change(made, "t", A1, 50)
+    made.now += SETTLE - 10
+    change(made, "t", new, 51)
+    made.now += 10
+    assert start(made, "v") and started(made).slices == (A1,) and launched(made.state, "v").as_totals
+    end(made, "v")
+    change(made, "t", new, 52)
+    made.now += 2 * SETTLE
+    assert start(made, "v") and started(made).slices == (new,)
+    assert isinstance(started(made).work, ByTotals) and not launched(made.state, "v").as_totals
+    end(made, "v")
+    later(made, newer)
+    assert start(made, "v") and started(made).slices == (newer,) and launched(made.state, "v").as_totals
+    end(made, "v")
+    later(made, A1)
+    assert start(made, "v") and not launched(made.state, "v").as_totals, "it is older than the totals"
 
 
 def test_a_run_that_fails_is_followed_by_one_that_makes_the_totals_anew():

@@ -48,6 +48,7 @@ class Launch:
         totals: of the view, as they are on record; ``None`` if there are none.
         unsure: readers may see partitions that are not in ``existing`` (``ViewState.unsure``). Those that the run does
             not make are to be removed, too.
+        as_totals: whether the partitions in the run's slices, also those without rows, are of the state of ``totals``.
         edge: of the last refresh of the view; ``None`` if it names no times of events, or there was none.
         trial: what a first run by keys is compared with, once its keys are known; ``None`` if it is no such run.
     """
@@ -58,6 +59,7 @@ class Launch:
     size: int = 0
     unsure: bool = False
     totals: Totals | None = None
+    as_totals: bool = False
     edge: Edge | None = None
     trial: Trial | None = None
 

@@ -12,7 +12,7 @@ from headwater.engine.requests.common_cut import Common, common_cut
 from headwater.model.format import FORMATS
 from headwater.model.partition import WHOLE, Inputs, Region, Slice, Version
 from headwater.model.reason import Code, Reason
-from headwater.model.state import State, TableRecord, ViewState
+from headwater.model.state import Run, State, TableRecord, ViewState
 from headwater.model.view import Definition, Pairs, Query
 from headwater.model.work import Mode
 
@@ -128,7 +128,29 @@ def reflected(state: State, view: ViewState, slices: Sequence[Slice], most: int)
     return Reason(Code.METHOD_MANY_STATES, f"its partitions reflect {len(states)} states of its sources")
 
 
+def reflects(state: State, view: ViewState, run: Run, inputs: Inputs) -> bool:
+    """Whether all partitions in a run's slices reflect the sources at these versions, also those that have no rows.
+
+    Example: the totals of a view reflect version 7 of ``t``, and a new partition is behind since version 6. It has no
+    rows, although the query had some of it at version 7.
+    """
+    known, region = state.tables[view.definition.view].partitions, Region(run.slices)
+    if not all(record.inputs == inputs for each, record in known.items() if region.covers(each)):
+        return False
+    behind = (*run.needs, *view.pending.items())
+    origins = {origin for each, found in behind if each not in known for origin in found}
+    return view.whole == inputs or not any(_may_be_in(state, inputs, each) for each in origins)
+
+
 # --- inside
+
+
+def _may_be_in(state: State, inputs: Inputs, version: Version) -> bool:
+    """Whether a state of the sources may have a change. A view among these may have it if it ran later."""
+    origin = state.origins.get(version)
+    return origin is None or any(
+        origin.version <= at for source, at in inputs if source == origin.table or source in state.views
+    )
 
 
 def _agreed(state: State, definition: Definition) -> Mapping[str, Version]:

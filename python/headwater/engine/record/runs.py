@@ -12,6 +12,7 @@ from attrs import evolve
 
 from headwater.engine.methods import totals
 from headwater.engine.methods.all_methods import learn
+from headwater.engine.methods.basis import reflects
 from headwater.engine.methods.selective import trial
 from headwater.engine.record import pinned_states, queue, readers
 from headwater.engine.requests import ahead
@@ -59,7 +60,10 @@ def launched(state: State, name: str) -> Launch:
     existing = _existing(state, name, run.slices)
     size, _ = expected_sizes(state, name, run.slices)
     view = state.views[name]
-    return Launch(run, view.definition, existing, size, bool(view.unsure), view.totals, view.edge, trial(state, run))
+    as_totals = view.totals is not None and reflects(state, view, run, view.totals.inputs)
+    return Launch(
+        run, view.definition, existing, size, bool(view.unsure), view.totals, as_totals, view.edge, trial(state, run)
+    )
 
 
 def expected_sizes(state: State, name: str, slices: Iterable[Slice]) -> tuple[int, int]:

@@ -59,8 +59,7 @@ def may_stay(launch: Launch, work: ByTotals) -> bool:
     since = {source for source, _ in work.since}
     changed = {source for source, _ in set(run.inputs) - set(totals.inputs)}
     keys = [each.keys for each in definition.dependencies if each.source in since]
-    reflected = all(each.inputs == totals.inputs for each in launch.existing.values())
-    return bool(since) and changed == since and bool(common(keys)) and reflected
+    return bool(since) and changed == since and bool(common(keys)) and launch.as_totals
 
 
 def near(view: DataFrame, launch: Launch, reach: Reach) -> DataFrame:
