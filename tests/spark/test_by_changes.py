@@ -272,3 +272,23 @@ def test_rows_of_a_rewritten_file_of_iceberg_are_no_lost_extremes(spark: SparkSe
     events = journal.events()
     for view in ("ends", "tens"):
         assert runs(events, f"{place}.{view}")[1:] == [BY_CHANGES] * 3
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["BIGINT", "DECIMAL(38, 0)"])
+def test_a_sum_of_an_ordinary_view_is_as_that_view_adds(spark: SparkSession, journal: Journal, kind: str) -> None:
+    """The ordinary view was made without ANSI: a BIGINT that is too large wraps there, and a DECIMAL is NULL."""
+    most = "9223372036854775807" if kind == "BIGINT" else "9" * 38
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    spark.sql(f"CREATE TABLE t (k INT, x {kind}) USING delta")
+    spark.sql(f"INSERT INTO t VALUES (1, {most}), (2, 1), (3, {most})")
+    spark.sql("CREATE VIEW sums AS SELECT k, sum(x) AS x FROM t GROUP BY k")
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    more = (
+        f"INSERT INTO t VALUES (1, {most}), (2, 2)",
+        f"INSERT INTO t VALUES (1, {most})",
+        "DELETE FROM t WHERE k = 2",
+    )
+    told = followed(spark, journal, {"v": "SELECT * FROM sums"}, *more)
+    if kind == "BIGINT":
+        assert told["v"] == [BY_CHANGES] * len(more)

@@ -2,7 +2,8 @@ package io.headwater.spark
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.types.IntegerType
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.{DataType, IntegerType}
 
 /** A column of totals: its value for a group of rows, and how it is put together of several. */
 private[spark] final case class TotalsPart(name: String, value: AggregateExpression, kind: TotalsPart.Kind) {
@@ -20,9 +21,9 @@ private[spark] final case class TotalsPart(name: String, value: AggregateExpress
     def where(condition: Expression): Expression = If(condition, own, Literal(null, own.dataType))
     val came = GreaterThan(columns(StandIns.Weight), Literal(0))
     kind match {
-      case Adding(count) =>
-        val unknown = count.map(each => Alias(lost(own, columns(each)), s"$name lost")())
-        Alias(Sum(If(came, own, UnaryMinus(own))).toAggregateExpression(), name)() +: unknown.toSeq
+      case adding: Adding =>
+        val unknown = adding.count.map(each => Alias(lost(own, columns(each)), s"$name lost")())
+        Alias(adding.sum(If(came, own, adding.minus(own))), name)() +: unknown.toSeq
       case Toggling => Seq(Alias(BitXorAgg(own).toAggregateExpression(), name)())
       case Extreme(least) =>
         def of(value: Expression) = (if (least) Min(value) else Max(value)).toAggregateExpression()
@@ -37,9 +38,9 @@ private[spark] final case class TotalsPart(name: String, value: AggregateExpress
   def checked(taken: Map[String, Attribute]): NamedExpression = {
     val now = taken(name)
     Alias(kind match {
-      case Adding(None) => If(LessThan(now, Literal(0L)), failed("more rows went than there were"), now)
-      case Adding(Some(count)) =>
-        val sum = Cast(now, value.dataType)
+      case Adding(None, _) => If(LessThan(now, Literal(0L)), failed("more rows went than there were"), now)
+      case adding @ Adding(Some(count), _) =>
+        val sum = adding.as(now, value.dataType)
         val unknown = Or(taken(s"$name lost"), And(IsNull(sum), GreaterThan(taken(count), Literal(0L))))
         If(unknown, failed("a sum is too large"), sum)
       case Toggling => now
@@ -64,10 +65,10 @@ private[spark] final case class TotalsPart(name: String, value: AggregateExpress
   /** The part for all rows of a group, by the totals of which each has some of them. */
   def together(columns: Map[String, Attribute]): NamedExpression = {
     val own = columns(name)
-    def sum = Sum(own).toAggregateExpression()
     Alias(kind match {
-      case Adding(None) => Coalesce(Seq(sum, Literal(0L)))
-      case Adding(Some(count)) => If(lost(own, columns(count)), Literal(null, value.dataType), Cast(sum, value.dataType))
+      case adding @ Adding(None, _) => Coalesce(Seq(adding.sum(own), Literal(0L)))
+      case adding @ Adding(Some(count), _) =>
+        If(lost(own, columns(count)), Literal(null, value.dataType), adding.as(adding.sum(own), value.dataType))
       case Toggling => BitXorAgg(own).toAggregateExpression()
       case Extreme(least) => (if (least) Min(own) else Max(own)).toAggregateExpression()
     }, name)()
@@ -81,8 +82,16 @@ private[spark] object TotalsPart {
   /** How a part is put together of several. */
   sealed trait Kind
 
-  /** It is added; a sum of values has `count`, the part that counts those that are not NULL. */
-  final case class Adding(count: Option[String] = None) extends Kind
+  /**
+   * It is added; a sum of values has `count`, the part that counts those that are not NULL. A sum that is too large is what
+   * it is for the function: an ordinary view adds as the session that made it said, with ANSI or without.
+   */
+  final case class Adding(
+      count: Option[String] = None, context: NumericEvalContext = NumericEvalContext.fromSQLConf(SQLConf.get)) extends Kind {
+    def sum(of: Expression): Expression = Sum(of, context).toAggregateExpression()
+    def minus(of: Expression): Expression = UnaryMinus(of, context.evalMode == EvalMode.ANSI)
+    def as(of: Expression, kind: DataType): Expression = Cast(of, kind, None, context.evalMode)
+  }
 
   /** Its bits are toggled by the rows that come, and once more when these go. */
   case object Toggling extends Kind
@@ -99,10 +108,11 @@ private[spark] object TotalsPart {
     def same(of: AggregateFunction) =
       function.copy(aggregateFunction = of, isDistinct = false, resultId = NamedExpression.newExprId)
     def counted(x: Expression, name: String = "count") = TotalsPart(s"$name$n", same(Count(x)), Adding())
-    def summed(x: Expression) = Seq(counted(x), TotalsPart(s"sum$n", same(Sum(x)), Adding(Some(s"count$n"))))
+    def summed(x: Expression, in: NumericEvalContext) =
+      Seq(counted(x), TotalsPart(s"sum$n", same(Sum(x, in)), Adding(Some(s"count$n"), in)))
     function.aggregateFunction match {
-      case Sum(x, _) => summed(x)
-      case Average(x, _) => summed(x)
+      case Sum(x, context) => summed(x, context)
+      case Average(x, mode) => summed(x, NumericEvalContext.fromSQLConf(SQLConf.get).copy(evalMode = mode))
       case _: Count => Seq(TotalsPart(s"count$n", same(function.aggregateFunction), Adding()))
       case CountIf(x) => Seq(counted(ifTrue(x)))
       case BoolAnd(x) => Seq(counted(x), counted(ifTrue(x), "true"))
