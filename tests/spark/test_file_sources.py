@@ -211,6 +211,66 @@ def test_files_that_are_read_in_another_way_are_read_again(spark: SparkSession, 
     assert spark.sql("SELECT count(*) FROM v WHERE name = 'd'").first()[0] == 1
 
 
+def test_rows_that_an_option_leaves_out(spark: SparkSession, tmp_path: Path) -> None:
+    """The option is named like the note that tells what a Hive table is for."""
+    query = "SELECT a, b FROM t"
+    (tmp_path / "one.csv").write_text("#x,1\ny,2\n")
+    spark.sql(f"CREATE TABLE t (a STRING, b INT) USING csv LOCATION '{tmp_path}'")
+    spark.sql(f"CREATE MATERIALIZED VIEW v AS {query}").collect()
+    spark.sql("ALTER TABLE t SET SERDEPROPERTIES ('comment' = '#')")
+    drain(spark)
+    assert_equals_query(spark, "v", query)
+    assert spark.table("v").count() == 1
+
+
+def test_another_default_of_a_column_that_files_lack(spark: SparkSession, tmp_path: Path) -> None:
+    place, query = f"USING parquet LOCATION '{tmp_path / 't'}'", "SELECT sum(b) AS b FROM t"
+    spark.sql(f"CREATE TABLE t (a INT) {place}")
+    spark.sql("INSERT INTO t VALUES (1)")
+    spark.sql("DROP TABLE t")
+    spark.sql(f"CREATE TABLE t (a INT, b INT DEFAULT 5) {place}")
+    spark.sql(f"CREATE MATERIALIZED VIEW v AS {query}").collect()
+    assert_equals_query(spark, "v", query)
+    spark.sql("DROP TABLE t")
+    spark.sql(f"CREATE TABLE t (a INT, b INT DEFAULT 7) {place}")
+    drain(spark)
+    assert_equals_query(spark, "v", query)
+    assert spark.table("v").first()[0] == 7
+
+
+PATHS = {
+    "a fraction": ("SELECT id, x, x * 2 AS y FROM {}", '{"id": 2, "x": 1.5}'),
+    "a sum of fractions": ("SELECT count(*) AS n, CAST(sum(x) AS BIGINT) AS s FROM {}", '{"id": 2, "x": 1.5}'),
+    "a text": ("SELECT id, x FROM {}", '{"id": 2, "x": "many"}'),
+    "a new column": ("SELECT * FROM {}", '{"id": 2, "x": 3, "z": 7}'),
+    "a wider number of a joined path": (
+        "SELECT t.k, sum(t.n * p.x) AS s FROM t JOIN {} p USING (id) GROUP BY t.k",
+        '{"id": 1, "x": 0.5}',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_files_of_other_types_at_a_path(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """Spark takes the types of the columns from the files."""
+    query, line = PATHS[name]
+    query = query.format(f"json.`{tmp_path}`")
+    (tmp_path / "1.json").write_text('{"id": 1, "x": 1}\n')
+    spark.sql("CREATE TABLE t (k INT, id INT, n INT) USING delta")
+    spark.sql("INSERT INTO t VALUES (1, 1, 10), (2, 2, 20)")
+    spark.sql(f"CREATE MATERIALIZED VIEW v USING delta {ASKED} AS {query}").collect()
+    (tmp_path / "2.json").write_text(f"{line}\n")
+    drain(spark)
+    assert_equals_query(spark, "v", query)
+    spark.sql("INSERT INTO t VALUES (1, 1, 7), (3, 2, 20)")
+    drain(spark)
+    assert_equals_query(spark, "v", query)
+    (tmp_path / "2.json").unlink()
+    drain(spark)
+    assert_equals_query(spark, "v", query)
+    assert drain(spark) == []
+
+
 @pytest.mark.parametrize("made", ["USING csv LOCATION", "STORED AS TEXTFILE LOCATION", "USING parquet LOCATION"])
 def test_a_column_before_those_that_are_read(spark: SparkSession, tmp_path: Path, made: str) -> None:
     """The files stay. In some formats a value is of the column that has its place, and all move on."""
