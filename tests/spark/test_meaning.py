@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from support import assert_equals_query, drain
+from support import assert_equals_query, database, drain
 
 from headwater.model.name import SESSION_CATALOG
 from headwater.spark.defining.fingerprint import fingerprint
@@ -106,6 +106,40 @@ def test_a_view_of_another_meaning_is_computed_anew(spark: SparkSession) -> None
         assert spark.sql(before).exceptAll(spark.sql(query)).count() > 0, view
         assert_equals_query(spark, view, query)
         assert_equals_query(spark, f"over_{view}", query)
+
+
+@pytest.mark.thorough
+def test_an_ordinary_view_of_the_same_text_in_another_session(spark: SparkSession) -> None:
+    """Its text is read in the database and with the settings of the session that altered it."""
+    here, other = database(spark), f"{database(spark)}_other"
+    spark.sql(f"CREATE DATABASE {other}")
+    for place, ids in ((here, "(1)"), (other, "(1), (2)")):
+        spark.sql(f"CREATE TABLE {place}.t (id INT) USING parquet")
+        spark.sql(f"INSERT INTO {place}.t VALUES {ids}")
+    spark.sql("CREATE VIEW ids AS SELECT id FROM t")
+    spark.sql("CREATE VIEW days AS SELECT date(TIMESTAMP '2024-01-01 23:00:00Z') AS d FROM t")
+    queries = {"counted": f"SELECT count(*) AS n FROM {here}.ids", "day": f"SELECT d FROM {here}.days"}
+    for view, query in queries.items():
+        spark.sql(f"CREATE MATERIALIZED VIEW {view} AS {query}").collect()
+    try:
+        spark.sql(f"USE {other}")
+        spark.sql(f"ALTER VIEW {here}.ids AS SELECT id FROM t")
+        spark.sql(f"USE {here}")
+        spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+        spark.sql("ALTER VIEW days AS SELECT date(TIMESTAMP '2024-01-01 23:00:00Z') AS d FROM t")
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        for statement in (
+            "REFRESH MATERIALIZED VIEWS",
+            f"INSERT INTO {other}.t VALUES (3)",
+            "INSERT INTO t VALUES (9)",
+        ):
+            spark.sql(statement)
+            drain(spark)
+            for view, query in queries.items():
+                assert_equals_query(spark, view, query)
+        assert spark.table("counted").first()[0] == 3
+    finally:
+        spark.sql(f"DROP DATABASE {other} CASCADE")
 
 
 @pytest.mark.thorough

@@ -40,6 +40,11 @@ def shop(application: SparkSession) -> Iterator[SparkSession]:
     session.udf.register("my_python", lambda x: x, IntegerType())
     session.udtf.register("my_rows", udtf(MyRows, returnType="x INT"))
     session.sql("CREATE TEMPORARY FUNCTION my_sql(x INT) RETURNS INT RETURN x + 1")
+    session.udf.register("initcap", lambda text: f"X{text}")
+    session.sql("CREATE FUNCTION doubled(x INT) RETURNS INT RETURN x * 2")
+    session.sql("CREATE TEMPORARY FUNCTION doubled(x INT) RETURNS INT RETURN x * 3")
+    session.sql("CREATE FUNCTION ids() RETURNS TABLE (x INT) RETURN SELECT id FROM sales")
+    session.sql("CREATE TEMPORARY FUNCTION ids() RETURNS TABLE (x INT) RETURN SELECT 7")
     session.sql("DECLARE VARIABLE threshold INT DEFAULT 15")
     session.readStream.table("sales").createOrReplaceTempView("arriving")
     yield session
@@ -141,6 +146,18 @@ QUERIES = {
     "temporary function in Python": ("SELECT my_python(id) AS x FROM sales", ["my_python", "permanent"]),
     "temporary table function in Python": ("SELECT x FROM sales, LATERAL my_rows(id)", ["my_rows", "permanent"]),
     "temporary function in SQL": ("SELECT my_sql(id) AS x FROM sales", ["my_sql", "permanent"]),
+    "temporary function of the name of one of Spark's": (
+        "SELECT initcap(CAST(id AS STRING)) AS x FROM sales",
+        ["temporary function initcap", "permanent"],
+    ),
+    "temporary function of the name of a permanent one": (
+        "SELECT id FROM sales WHERE EXISTS (SELECT doubled(id) FROM sales)",
+        ["temporary function doubled", "permanent"],
+    ),
+    "temporary table function of the name of a permanent one": (
+        "SELECT x FROM ids()",
+        ["temporary function ids", "permanent"],
+    ),
     "session variable": ("SELECT * FROM sales WHERE amount > threshold", ["threshold", "write the value"]),
     "random": ("SELECT id, rand() AS r FROM sales", ["rand()", "another value"]),
     "clock": ("SELECT id FROM sales WHERE month < current_date()", ["current_date()", "when and where"]),

@@ -67,6 +67,12 @@ class Analyst:
                 f"{view} reads the temporary view {message.temporary[0]}, which ends with this session; "
                 "make it a table or an ordinary view",
             )
+        if message.temporary_functions:
+            raise DefinitionError(
+                "TEMPORARY",
+                f"{view} calls the temporary function {message.temporary_functions[0]}, which ends with this session; "
+                "make it a permanent function of another name, or drop it",
+            )
         chosen = self._format(view, message)
         check_properties(view, message.properties)
         session = message.session

@@ -105,6 +105,7 @@ class Create:
     or_replace: bool = False
     explained: bool = False
     temporary: tuple[str, ...] = ()
+    temporary_functions: tuple[str, ...] = ()
     job: str | None = None
     fingerprint: str | None = None
 

@@ -4,7 +4,8 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.{SQLFunctionNode, SQLScalarFunction}
 import org.apache.spark.sql.catalyst.catalog.CatalogFunction
-import org.apache.spark.sql.catalyst.expressions.{Expression, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.expressions.{ApplyFunctionExpression, Expression, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.expressions.aggregate.V2Aggregator
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.headwater.Access
 import org.json4s._
@@ -39,7 +40,12 @@ object Functions {
   private def meaning(function: CatalogFunction): String =
     (function.className +: function.resources.map(each => s"${each.resourceType.resourceType} ${each.uri}")).mkString("\n")
 
-  private def named(plan: LogicalPlan): Seq[FunctionIdentifier] =
+  /** The temporary functions that an analysed query calls. One may have the name of a function that all sessions know. */
+  def temporary(plan: LogicalPlan): Seq[String] = all(plan).filter(_.database.isEmpty).map(_.funcName).distinct
+
+  private def named(plan: LogicalPlan): Seq[FunctionIdentifier] = all(plan).filter(_.database.nonEmpty)
+
+  private def all(plan: LogicalPlan): Seq[FunctionIdentifier] =
     plan.collectWithSubqueries { case node =>
       val itself = node match {
         case call: SQLFunctionNode => Seq(call.function.name)
@@ -50,12 +56,14 @@ object Functions {
 
   private def called(expression: Expression): Option[FunctionIdentifier] = expression match {
     case call: SQLScalarFunction => Some(call.function.name)
-    case call: UserDefinedExpression => permanent(call.name)
+    case _: ApplyFunctionExpression | _: V2Aggregator[_, _] => None // of another catalog than the session's
+    case call: UserDefinedExpression => identified(call.name)
     case _ => None
   }
 
   /** A temporary function has one part. Names in the session catalog have no dots. */
-  private def permanent(name: String): Option[FunctionIdentifier] = name.split('.').toSeq match {
+  private def identified(name: String): Option[FunctionIdentifier] = name.split('.').toSeq match {
+    case Seq(function) => Some(FunctionIdentifier(function))
     case Seq(database, function) => Some(FunctionIdentifier(function, Some(database)))
     case Seq(catalog, database, function) if Names.isSession(catalog) => Some(FunctionIdentifier(function, Some(database)))
     case _ => None

@@ -88,6 +88,7 @@ final case class CreateQuestion(
     or_replace: Boolean,
     explained: Boolean,
     temporary: Seq[String],
+    temporary_functions: Seq[String],
     job: Option[String] = None,
     fingerprint: Option[String] = None) extends Question {
   override def messageType: String = "create"

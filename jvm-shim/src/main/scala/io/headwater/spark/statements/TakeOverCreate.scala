@@ -43,6 +43,7 @@ object TakeOverCreate {
       if_not_exists = create.ifNotExists,
       or_replace = create.getTagValue(StatementParser.OrReplace).isDefined,
       explained = create.getTagValue(StatementParser.Explained).isDefined,
-      temporary = create.query.collectWithSubqueries { case view: View if view.isTempView => view.desc.identifier.table })
+      temporary = create.query.collectWithSubqueries { case view: View if view.isTempView => view.desc.identifier.table },
+      temporary_functions = Functions.temporary(create.query))
   }
 }
