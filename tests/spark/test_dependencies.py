@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database, drain
 
@@ -220,3 +221,24 @@ def test_a_refresh_reads_only_the_partitions_it_needs(shop: SparkSession) -> Non
     assert "day" in scans(shop, "daily")["sales"][1]
     assert "2024-01-01" in scans(shop, "daily")["sales"][1]
     assert "2024-01-01" in scans(shop, "paired")["visits"][1]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ("period(day)", "period, which may be redefined"),
+        ("date_add(day, CAST(rand() * 3 AS INT))", "rand()"),
+        ("least(day, current_date())", "current_date()"),
+        ("trunk(day, 'MM')", "trunk"),
+        ("trunc(day", "is no expression"),
+    ],
+)
+def test_a_rule_has_one_value_for_good(spark: SparkSession, rule: str, why: str) -> None:
+    """Headwater keeps each value that it computed."""
+    spark.sql("CREATE FUNCTION period(d DATE) RETURNS DATE RETURN trunc(d, 'MM')")
+    spark.sql("CREATE TABLE sales (x INT, day DATE) USING parquet PARTITIONED BY (day)")
+    stated = f"""TBLPROPERTIES ('headwater.dependency.sales' = "p = {rule}")"""
+    view = f"CREATE MATERIALIZED VIEW v PARTITIONED BY (p) {stated}"
+    with pytest.raises(PySparkException, match=re.escape(why)):
+        spark.sql(f"{view} AS SELECT sum(x) AS s, trunc(day, 'MM') AS p FROM sales GROUP BY 2").collect()

@@ -11,11 +11,15 @@ from test_appended import came, copied, why
 from headwater.engine.methods.bags import by_rows
 from headwater.engine.methods.basis import NO_CHANGE, inputs, only_changed
 from headwater.engine.record.transition import transition
+from headwater.model.command import Launch
 from headwater.model.error import FilesReplaced, RefreshFailed
 from headwater.model.event import Declared, EngineLost, Event, Failed, Made, Published, Renamed, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
+from headwater.model.state import PartitionRecord, Run
+from headwater.model.view import Definition
 from headwater.model.work import ByRows, WholePartitions
+from headwater.spark.tables.view_tables import same
 
 DOUBT = "is out: a refresh that is on no record may have been published [method.state_unknown]"
 ENGINE = 77
@@ -156,3 +160,13 @@ def test_a_partition_that_stays_empty_reflects_what_the_run_read():
     over(made, begun(made, WHOLE), A2)
     assert made.state.tables["v"].partitions[A1].inputs != before
     assert by_rows(made.state, "v", (WHOLE,)) == NO_CHANGE
+
+
+def test_nothing_is_unchanged_in_a_view_that_readers_may_have_seen_otherwise():
+    """A reader may have read what a lost run published, and its reader goes on from that."""
+    run = Run(Started(0, 9, "v", ((A1, ()),), (), WholePartitions(), ""))
+    launch = Launch(run, Definition("v", "", ()), {A1: PartitionRecord(7, "v7", 3, content="same")})
+    made = [Made(A1, 3, "v9", "same")]
+    assert same(launch, made, appended=False) == {A1}
+    for appended in (True, False):
+        assert not same(evolve(launch, unsure=True), made, appended)

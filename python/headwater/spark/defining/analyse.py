@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from attrs import evolve
 from pyspark.sql import SparkSession
@@ -25,6 +26,7 @@ from headwater.spark.defining import jobs
 from headwater.spark.defining.fingerprint import digest, fingerprint, paths_by_column
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.defining.options import check_properties, event_times, format_of, stated
+from headwater.spark.defining.rules import refuse_unlasting
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import INFERENCE, Sessions, having
 from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
@@ -131,16 +133,18 @@ class Analyst:
             AnalysisFailed: Spark cannot analyse the query any more.
             NotNow: Spark could not say.
         """
-        view, session = definition.view, self._fresh(definition)
+        session = self._fresh(definition)
+        describe = partial(self._described, definition.view, session)
         match definition.made_by:
             case Job() as job:
                 event_times(definition, {})
-                found = self._jobs.find(job)
-                return jobs.analysed(definition, found, lambda query: self._described(view, session, query))
+                analysed = jobs.analysed(definition, self._jobs.find(job), describe)
             case Query(text):
-                description = self._described(view, session, text)
+                description = describe(text)
                 self._refuse_other_types(definition, session, text, description)
-                return self._of_query(definition, description)
+                analysed = self._of_query(definition, description)
+        refuse_unlasting(definition.view, analysed.dependencies, describe)
+        return analysed
 
     def _refuse_other_types(
         self, definition: Definition, session: SparkSession, text: str, description: Described

@@ -95,8 +95,9 @@ def is_same(made: Made, known: PartitionRecord | None) -> bool:
 
 
 def same(launch: Launch, made: Iterable[Made], appended: bool) -> frozenset[Slice]:
-    """The published partitions that hold the rows that the record says they held; ``appended``: none of these went."""
-    known = launch.existing
+    """The published partitions that hold the rows that the record says they held; ``appended``: none of these went.
+    Readers of an unsure view may have read other rows than those on record since, so none counts there."""
+    known = {} if launch.unsure else launch.existing
     if appended:
         return frozenset(each.slice for each in made if each.slice in known and each.rows == known[each.slice].rows)
     return frozenset(each.slice for each in made if is_same(each, known.get(each.slice)))
