@@ -78,3 +78,19 @@ def test_readers_of_a_view_that_was_made_anew_in_another_zone_are_mapped_anew(sp
         spark.sql(f"INSERT INTO source VALUES (1, TIMESTAMP'{hour}:00')")
         drain(spark)
         assert moments(spark, "SELECT * FROM upper") == moments(spark, query)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("zone", ["PST", "+01:02:03", "UTC+1"])
+def test_a_zone_that_java_alone_knows(spark: SparkSession, zone: str) -> None:
+    here = f"lake.{database(spark)}"
+    spark.sql(f"CREATE NAMESPACE {here}")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    spark.sql(f"CREATE TABLE {here}.source (x BIGINT, ts TIMESTAMP) USING iceberg PARTITIONED BY (ts)")
+    query = f"SELECT ts, sum(x) AS n FROM {here}.source GROUP BY ts"
+    spark.sql(f"CREATE MATERIALIZED VIEW {here}.v USING iceberg PARTITIONED BY (ts) AS {query}")
+    for moment in ("2024-05-17 08:00:00", "2024-01-17 08:00:00", "2024-05-17 08:00:00"):
+        spark.sql(f"INSERT INTO {here}.source VALUES (1, TIMESTAMP '{moment}')")
+        [refreshed] = drain(spark)
+        assert (refreshed["partition"], refreshed["status"]) == (f"ts={moment}", "published")
+    assert moments(spark, f"SELECT * FROM {here}.v") == moments(spark, query)

@@ -123,6 +123,18 @@ LAYOUTS = {
     "column mapping turned on": ([column("x")], [column("x", physical="x")], False, ""),
     "a column that may be null": ([column("x", nullable=False)], [column("x")], True, ""),
     "another type": ([column("x")], [column("x", "long")], True, "its column x has another type than before"),
+    "a text that was padded": (
+        [column("c", "string", __CHAR_VARCHAR_TYPE_STRING="char(5)")],
+        [column("c", "string")],
+        True,
+        "its column c has another type than before",
+    ),
+    "texts that are compared otherwise": (
+        [column("c", "string")],
+        [column("c", "string", __COLLATIONS={"c": "spark.UTF8_LCASE"})],
+        True,
+        "its column c has another type than before",
+    ),
     "dropped and added again": (
         [column("x")],
         [column("x", physical="col-1")],

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.engine.decide.benefit import benefit, best
-from headwater.engine.decide.readiness import Choice, ready, starts, wake_at
+from headwater.engine.decide.readiness import AHEAD, Choice, ready, starts, wake_at
 from headwater.engine.decide.urgency import MANY, PATIENCE, first, queue
 from headwater.engine.record.transition import transition
+from headwater.engine.requests.limits import LONGEST_BACK_OFF
 from headwater.model.costs import Took
 from headwater.model.event import Altered, Hurried, Requested
 from headwater.model.partition import WHOLE, Slice
@@ -231,3 +232,17 @@ def test_a_clock_that_goes_back_stops_no_refresh():
         assert all(each.benefit >= 0 for each in claims)
         assert first(state, found, back, free=2, tracks=2) is not None
         assert first(state, found, back, free=1, tracks=1) is not None
+
+
+@pytest.mark.parametrize("back", [7_200_000, AHEAD + 1])
+def test_a_change_of_before_the_clock_went_back_waits_for_nothing(back):
+    """A laptop wakes with a clock that is ahead, and a time server puts that right."""
+    views = {"promised": (("t",), {"freshness": "1 day"}, 10.0), "other": (("u",), {}, 1.0)}
+    state = written(written(warehouse(views), "t", 8_000_000), "u", 8_000_000)
+    for slightly in (0, 5, AHEAD):
+        assert [each.view for each in ready(state, 8_000_000 - slightly)] == [], "clocks of engines differ"
+    assert [each.view for each in ready(state, 8_000_000 - back)] == ["promised", "other"]
+    for pause in (LONGEST_BACK_OFF + 1, LONGEST_BACK_OFF):
+        state.views["other"].retry_at = 8_000_000 - back + pause
+        found = {each.view for each in ready(state, 8_000_000 - back)}
+        assert ("other" in found) == (pause > LONGEST_BACK_OFF), "a failure of before the clock went back"

@@ -22,7 +22,7 @@ from attrs import evolve, frozen
 
 from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.common_cut import Common, common_cut
-from headwater.engine.requests.limits import GRACE, HALTED, latest_end
+from headwater.engine.requests.limits import GRACE, HALTED, LONGEST_BACK_OFF, latest_end
 from headwater.engine.requests.prefix import goes_in_order, in_order, lacked, out_of_order, with_older
 from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.reasons import reason
@@ -38,6 +38,10 @@ from headwater.model.state import State, ViewState
 
 MOST_PARTS = 1_000
 """A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
+
+
+AHEAD = 60_000
+"""A change that is later than now by more ms waits for nothing. The clocks of engines differ by less."""
 
 
 @frozen
@@ -71,10 +75,15 @@ def ready(state: State, now: int) -> list[Ready]:
 def ready_of(state: State, name: str, now: int) -> Ready | None:
     """What of one view can run at ``now``."""
     view, groups = state.views[name], _ripe_views(state).get(name, ())
-    if view.retry_at > now:
+    if now < view.retry_at <= now + LONGEST_BACK_OFF:
         return None
     times = enumerate(zip(groups, _ends(state, name, groups), strict=True))
-    chosen = [number for number, (each, at) in times if any(at(origin) <= now for origin in _origins(each.needs))]
+    # The clock was set back since a change that is later than now, and how long ago that was is not known.
+    chosen = [
+        number
+        for number, (each, at) in times
+        if any(at(origin) <= now or state.origins[origin].at > now + AHEAD for origin in _origins(each.needs))
+    ]
     split = next((each for number in chosen if (each := groups[number].apart) is not None), None)
     if chosen and len(chosen) < len(groups) and goes_in_order(state, view):
         chosen = with_older(state, [each.needs for each in groups], chosen)

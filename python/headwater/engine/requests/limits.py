@@ -45,9 +45,12 @@ SKIPPED = 10
 """A change that is left to the next one waits for it at most this many settling times."""
 
 
+LONGEST_BACK_OFF = 300_000
+
+
 def back_off(failures: int) -> int:
-    """The pause after the ``failures``-th failure in a row: 5 s, doubled each time, at most 5 min."""
-    return min(5_000 * int(2 ** (failures - 1)), 300_000)
+    """The pause after the ``failures``-th failure in a row: 5 s, doubled each time, at most ``LONGEST_BACK_OFF`` ms."""
+    return min(5_000 * int(2 ** (failures - 1)), LONGEST_BACK_OFF)
 
 
 def gives_up(failures: int) -> bool:

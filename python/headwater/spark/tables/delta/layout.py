@@ -15,6 +15,7 @@ from typing import Any
 from attrs import field, frozen
 
 _PHYSICAL = "delta.columnMapping.physicalName"
+_CHAR, _COLLATIONS = "__CHAR_VARCHAR_TYPE_STRING", "__COLLATIONS"
 
 
 @frozen
@@ -87,6 +88,8 @@ def _differing(before: Any, after: Any, path: str) -> str:
             continue
         if _physical(was) != _physical(each):
             return f"its column {name} is another one than before"
+        if _meaning(was) != _meaning(each):
+            return f"its column {name} has another type than before"
         found = _of_types(was["type"], each["type"], name)
         if found:
             return found
@@ -112,11 +115,20 @@ def _physical(column: Mapping[str, Any]) -> str:
     return column.get("metadata", {}).get(_PHYSICAL, column["name"])
 
 
+def _meaning(column: Mapping[str, Any]) -> list[Any]:
+    """What the type of a column does not say: that it is a CHAR, whose values are padded, or how texts are compared."""
+    notes = column.get("metadata", {})
+    return [notes[each] for each in (_CHAR, _COLLATIONS) if each in notes]
+
+
 def _told(kind: Any) -> Any:
     """A type, or the fields of a struct, without comments."""
     match kind:
         case [*fields]:
-            return [[each["name"], _physical(each), each["nullable"], _told(each["type"])] for each in fields]
+            return [
+                [each["name"], _physical(each), each["nullable"], _told(each["type"]), *_meaning(each)]
+                for each in fields
+            ]
         case {"type": "struct", "fields": fields}:
             return _told(fields)
         case {}:

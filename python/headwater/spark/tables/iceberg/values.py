@@ -32,7 +32,7 @@ _BEGINNINGS = {Unit.YEAR: 1970, Unit.MONTH: 1970 * 12}
 _MOMENT = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?(?:\+00:00|Z)?")
 CYCLE, CYCLE_DAYS = 400, 146_097
 """After so many years, which are whole weeks, the calendar and the last rules of each zone repeat."""
-_OFFSET = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d\d?)(?::?(\d\d))?")
+_OFFSET = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d\d?)(?::?(\d\d))?(?::?(\d\d))?")
 
 
 def is_spelled(type: str) -> bool:
@@ -118,7 +118,8 @@ def local(text: str) -> str:
 def zoned(zone: str) -> tzinfo:
     """The zone of a Spark setting: a region, or an offset such as ``+02:00``."""
     if match := _OFFSET.fullmatch(zone):
-        offset = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
+        hours, minutes, seconds = (int(match[n] or 0) for n in (2, 3, 4))
+        offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
         return timezone(offset if match[1] == "+" else -offset)
     return ZoneInfo("UTC" if zone == "Z" else zone)
 

@@ -6,6 +6,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructField, StructType}
 
 /**
  * Which format a relation is of, and what it reads of its table, if not its rows as they are now: an *aspect*. Classes are known by
@@ -18,6 +19,31 @@ private[spark] object LakeRelations {
 
   /** The format whose log lists the files of a relation. */
   def format(files: HadoopFsRelation): Option[Format] = Format.all.find(_.relations == files.location.getClass.getName)
+
+  /**
+   * By name, the columns as the log knows them where names may change: one that was dropped and added again is another one.
+   */
+  def identities(files: HadoopFsRelation): Map[String, String] = {
+    def within(path: String, fields: Seq[StructField]): Seq[String] = fields.flatMap { field =>
+      val own = Option.when(field.metadata.contains(Physical))(field.metadata.getString(Physical)).filter(_ != field.name)
+      own.map(physical => s"$path${field.name}=$physical") ++ nested(s"$path${field.name}.", field.dataType)
+    }
+    def nested(path: String, kind: DataType): Seq[String] = kind match {
+      case StructType(fields) => within(path, fields.toSeq)
+      case ArrayType(element, _) => nested(path, element)
+      case MapType(key, value, _) => nested(s"${path}key.", key) ++ nested(s"${path}value.", value)
+      case _ => Nil
+    }
+    val schema = for {
+      snapshot <- Reflected(files.location, "getSnapshot").collect { case found: AnyRef => found }
+      metadata <- Reflected(snapshot, "metadata").collect { case found: AnyRef => found }
+      schema <- Reflected(metadata, "schema").collect { case found: StructType => found }
+    } yield schema
+    schema.toSeq.flatMap(_.fields).map(field => field.name -> within("", Seq(field)).mkString("; "))
+      .filter(_._2.nonEmpty).toMap
+  }
+
+  private val Physical = "delta.columnMapping.physicalName"
 
   /** The format of a table of its own catalog. */
   def format(table: Table): Option[Format] = Format.ofClass(table.getClass.getName)

@@ -121,12 +121,14 @@ private[spark] final class PlanNodes(numbering: Numbering, reparse: Reparse) {
   }
 
   private def relationFacts(plan: LogicalPlan): List[JField] = {
+    val identities = PlanSource.identities(plan)
     val columns = plan.output.map { column =>
       val rawType = CharVarcharUtils.getRawType(column.metadata).getOrElse(column.dataType)
       JObject(List(
         "id" -> JInt(numbering.of(column)),
         "name" -> JString(column.name),
-        "type" -> JString(rawType.sql)) ++ Option.when(MetadataAttribute.isValid(column.metadata))("metadata" -> JBool(true)))
+        "type" -> JString(rawType.sql)) ++ identities.get(column.name).map("identity" -> JString(_)) ++
+        Option.when(MetadataAttribute.isValid(column.metadata))("metadata" -> JBool(true)))
     }
     PlanSource.facts(plan) ++ List("columns" -> JArray(columns.toList))
   }

@@ -44,6 +44,13 @@ private[spark] object PlanSource {
     case other => kind("other", simple(other), Nil)
   }
 
+  /** What tells a column of a table from another one of its name, by name. */
+  def identities(plan: LogicalPlan): Map[String, String] = plan match {
+    case LogicalRelation(files: HadoopFsRelation, _, _, _, _) if LakeRelations.format(files).nonEmpty =>
+      LakeRelations.identities(files)
+    case _ => Map.empty
+  }
+
   private def logged(format: Format, files: HadoopFsRelation): List[JField] =
     aspect(LakeRelations.aspect(files)) ++ kind(format.name, format.name, files.partitionSchema.map(_.name)) ++ zone(format)
 

@@ -3,6 +3,7 @@ package io.headwater.spark
 import scala.collection.immutable.SortedMap
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.headwater.Access
 
 /** The parts of a user's session that give a statement its meaning: catalogs, database, settings. */
@@ -10,7 +11,8 @@ object Captured {
   def of(session: SparkSession): SessionFacts = {
     val classic = Access.classic(session)
     val settings = kept(classic.conf.getAll)
-    val zone = "spark.sql.session.timeZone" -> classic.sessionState.conf.sessionLocalTimeZone
+    // Java knows short names of zones, such as PST, that no other program does.
+    val zone = "spark.sql.session.timeZone" -> DateTimeUtils.getZoneId(classic.sessionState.conf.sessionLocalTimeZone).getId
     val manager = classic.sessionState.catalogManager
     SessionFacts(
       manager.currentCatalog.name, Names.spelled(manager.currentNamespace.toSeq), SortedMap.from(settings + zone),
