@@ -487,3 +487,31 @@ def test_full_disk(spark: SparkSession, small_disk: SmallDisk) -> None:
 def shown(spark: SparkSession, view: str):
     [row] = spark.sql(f"SHOW MATERIALIZED VIEWS IN {database(spark)} LIKE '{view}'").collect()
     return row
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.hive.manageFilesourcePartitions", "false"),
+        ("spark.sql.streaming.fileStreamSink.ignoreMetadata", "true"),
+    ],
+)
+def test_a_session_that_finds_other_files_declares_no_view(shop: SparkSession, name: str, value: str) -> None:
+    session = shop.newSession()
+    session.sql(f"USE {shop.catalog.currentDatabase()}")
+    session.conf.set(name, value)
+    message = refused(session, "CREATE MATERIALIZED VIEW v AS SELECT id FROM sales")
+    assert f"where {name} is not" in message and f"SET {name} = " in message
+
+
+def test_a_session_that_lists_directories_reads_no_partitioned_view(shop: SparkSession) -> None:
+    """It would find no rows: they lie beside the table's directory."""
+    session = shop.newSession()
+    session.sql(f"USE {shop.catalog.currentDatabase()}")
+    assert session.table("monthly").count() == 2
+    session = session.newSession()
+    session.sql(f"USE {shop.catalog.currentDatabase()}")
+    session.conf.set("spark.sql.hive.manageFilesourcePartitions", "false")
+    message = refused(session, "SELECT count(*) FROM monthly")
+    assert "monthly" in message and "manageFilesourcePartitions is false; set it to true" in message
+    assert session.table("sales").count() == 2

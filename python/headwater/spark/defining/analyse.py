@@ -28,7 +28,7 @@ from headwater.spark.defining.jobs import Jobs
 from headwater.spark.defining.options import check_properties, event_times, format_of, stated
 from headwater.spark.defining.rules import refuse_unlasting
 from headwater.spark.jvm.failures import first_line
-from headwater.spark.jvm.sessions import INFERENCE, Sessions, having
+from headwater.spark.jvm.sessions import INFERENCE, LISTING, Sessions, having
 from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.jvm.wire import ColumnDef, Create, Described, FailureKind, Session
 from headwater.spark.tables import zones
@@ -75,6 +75,13 @@ class Analyst:
                 f"{view} calls the temporary function {message.temporary_functions[0]}, which ends with this session; "
                 "make it a permanent function of another name, or drop it",
             )
+        for name, needed in LISTING.items():
+            if message.session.settings.get(name, needed).lower() != needed:
+                raise DefinitionError(
+                    "SETTING",
+                    f"{view} cannot be declared where {name} is not {needed}: this session finds other files than "
+                    f"refreshes do; SET {name} = {needed}",
+                )
         chosen = self._format(view, message)
         check_properties(view, message.properties)
         session = message.session

@@ -19,7 +19,14 @@ INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 SUBSTITUTE = "spark.sql.variable.substitute"
 """Whether Spark's parser replaces ``${name}`` in each text."""
 
+LISTING = {
+    "spark.sql.hive.manageFilesourcePartitions": "true",
+    "spark.sql.streaming.fileStreamSink.ignoreMetadata": "false",
+}
+"""How Spark finds the files of a table: by the catalog's partitions, and by the log of the stream that writes them."""
+
 FIXED = {
+    **LISTING,
     "spark.headwater.internal": "true",
     "spark.headwater.wait": "false",
     # Partition directories are read back as the strings the catalog uses.

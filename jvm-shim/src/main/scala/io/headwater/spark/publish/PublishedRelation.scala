@@ -5,9 +5,10 @@ import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogUtils, HiveTa
 import org.apache.spark.sql.catalyst.expressions.AttributeReference
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.{DataSource, HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.{DataSource, HadoopFsRelation, InMemoryFileIndex, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.headwater.Access
+import org.apache.spark.sql.headwater.{Access, HeadwaterException}
+import org.apache.spark.sql.internal.SQLConf
 
 /**
  * Points the relation of a materialized view of files at what is published now.
@@ -24,6 +25,11 @@ case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
     if (session.sparkContext.getLocalProperty(Overlay.Property) != null) plan else pointed(plan)
 
   private def pointed(plan: LogicalPlan): LogicalPlan = Access.rewrite(plan) {
+    case LogicalRelation(files: HadoopFsRelation, _, Some(cached), false, _)
+        if Views.is(cached) && cached.partitionColumnNames.nonEmpty && files.location.getClass == classOf[InMemoryFileIndex] =>
+      throw new HeadwaterException(
+        s"this session cannot read ${cached.identifier.unquotedString}: the catalog says where its partitions are, and " +
+          s"${SQLConf.HIVE_MANAGE_FILESOURCE_PARTITIONS.key} is false; set it to true")
     case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(cached), false, _)
         if Views.is(cached) && FileFormats.isListing(files.location) =>
       Tables.metadata(session, cached.identifier).filterNot(now => same(cached, now) || LakeTables.of(now).nonEmpty).fold[LogicalPlan](relation) { published =>

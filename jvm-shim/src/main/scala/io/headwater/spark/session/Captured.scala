@@ -43,7 +43,7 @@ object Captured {
     "spark.sql.function.", "spark.sql.sources.validatePartitionColumns", "spark.headwater.",
     // How tables of Hive are read: by Spark or by Hive's SerDe.
     "spark.sql.hive.convertMetastoreParquet", "spark.sql.hive.convertMetastoreOrc", "spark.sql.hive.convertMetastoreAsNullable",
-    "spark.sql.hive.caseSensitiveInferenceMode",
+    "spark.sql.hive.caseSensitiveInferenceMode", "spark.sql.hive.manageFilesourcePartitions",
     // How subqueries count, and what a query gives of statistics and of pruned columns.
     "spark.sql.optimizer.decorrelate", "spark.sql.optimizer.pullOutNestedDataOuterRefExpressions",
     "spark.sql.optimizer.scalarSubqueryUseSingleJoin", "spark.sql.optimizer.wrapExistsInAggregateFunction",
