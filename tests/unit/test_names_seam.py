@@ -56,7 +56,10 @@ KNOWN_PYTHON = {
         "jobs": ["partition.of.value.lower"],
         "model.partition": ["unit.value.lower"],
         "model.policy": ["text.lower", "text.strip().lower"],
-        "spark.defining.analyse": ["dict(definition.settings).get(INFERENCE, 'true').lower"],
+        "spark.defining.analyse": [
+            "dict(definition.settings).get(INFERENCE, 'true').lower",
+            "message.session.settings.get(name, needed).lower",
+        ],
         "spark.refreshing.changed_rows": ["(session.conf.get(name) or '').lower"],
         "memory.buffers.wiring": ["(settings.memory_path or '').lower"],
         "spark.defining.options": ["value.strip().lower", "wanted.lower"],

@@ -26,7 +26,7 @@ from headwater.spark.defining import jobs
 from headwater.spark.defining.fingerprint import digest, fingerprint, paths_by_column
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.defining.options import check_properties, event_times, format_of, stated
-from headwater.spark.defining.rules import refuse_unlasting
+from headwater.spark.defining.stated_rules import refuse_unlasting
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import INFERENCE, LISTING, Sessions, having
 from headwater.spark.jvm.shim import SPARK_ERRORS, Shim

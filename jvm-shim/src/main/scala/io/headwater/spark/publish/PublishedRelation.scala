@@ -28,7 +28,7 @@ case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
     case LogicalRelation(files: HadoopFsRelation, _, Some(cached), false, _)
         if Views.is(cached) && cached.partitionColumnNames.nonEmpty && files.location.getClass == classOf[InMemoryFileIndex] =>
       throw new HeadwaterException(
-        s"this session cannot read ${cached.identifier.unquotedString}: the catalog says where its partitions are, and " +
+        s"this session cannot read ${Names.key(cached.identifier)}: the catalog says where its partitions are, and " +
           s"${SQLConf.HIVE_MANAGE_FILESOURCE_PARTITIONS.key} is false; set it to true")
     case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(cached), false, _)
         if Views.is(cached) && FileFormats.isListing(files.location) =>
