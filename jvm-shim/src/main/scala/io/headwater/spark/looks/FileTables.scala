@@ -19,7 +19,7 @@ private[spark] object FileTables extends ViewFormat {
         asked.table,
         kind = if (isView) "view" else "table",
         created = meta.createTime,
-        schema = (meta.schema.json +: (if (isView) Seq(Meant.text(meta)) else format(session, meta).toSeq)).mkString(" "),
+        schema = (meta.schema.json +: (meta.viewText.map(view => s"$view ${Meant.digest(meta)}") ++ format(session, meta)).toSeq).mkString(" "),
         location = meta.storage.locationUri.map(uri => new Path(uri).toString),
         properties = Tables.own(meta.properties))
       if (isView) found else contents(session, meta, asked, found)

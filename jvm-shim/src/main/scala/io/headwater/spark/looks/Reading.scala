@@ -54,7 +54,8 @@ private[spark] object Reading {
     properties.toSeq.filterNot { case (key, _) => notes(key.toLowerCase) || Prefixes.exists(key.startsWith) }.sorted
       .map { case (key, value) => s"$of $key=$value" }
 
-  private def digest(facts: Seq[String]): String =
+  /** Empty if there are none. */
+  def digest(facts: Seq[String]): String =
     if (facts.isEmpty) ""
     else MessageDigest.getInstance("SHA-256").digest(facts.mkString("\n").getBytes(UTF_8)).take(8).map(byte => f"$byte%02x").mkString
 }

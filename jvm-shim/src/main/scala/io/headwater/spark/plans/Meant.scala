@@ -36,8 +36,10 @@ object Meant {
     case _ => None
   }
 
-  /** What an ordinary view means. The database and the settings of the session that made it say how its text is read. */
-  def text(view: CatalogTable): String = texts(
+  /** Which view it is. The database and the settings of the session that made it say how its text is read. */
+  def digest(view: CatalogTable): String = Reading.digest(Seq(text(view)))
+
+  private def text(view: CatalogTable): String = texts(
     Seq(view.identifier.unquotedString) ++ view.viewText ++ view.schema.fieldNames ++ view.viewCatalogAndNamespace ++
       view.viewSQLConfigs.toSeq.sorted.flatMap { case (key, value) => Seq(key, value) })
 
