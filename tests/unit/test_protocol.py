@@ -32,7 +32,7 @@ from headwater.spark.jvm.counted import counts
 from headwater.spark.jvm.evaluator import SparkEvaluator
 from headwater.spark.jvm.facts import Asked, CatalogView, Fact, Pin, RunProgress
 from headwater.spark.jvm.job_groups import JobGroups
-from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.shim import PAUSES, Shim
 from headwater.spark.jvm.wire import Failure, FailureKind
 from headwater.spark.observing.observer import Observer
 from headwater.spark.process.engine_process import EngineProcess
@@ -514,6 +514,21 @@ def test_a_driver_that_answers_is_not_gone(error: Exception, answers: bool):
     )
     assert Shim(session).is_gone(error) is not answers
     assert not Shim(session).is_gone(PySparkException("the query is wrong"))
+
+
+def test_a_driver_that_answers_in_a_moment_is_there(monkeypatch):
+    """A connection may break, and a new one be refused, while the driver is busy."""
+    failures = [ConnectionRefusedError()] * (len(PAUSES) - 1)
+    monkeypatch.setattr("headwater.spark.jvm.shim.PAUSES", (0.0,) * len(PAUSES))
+
+    def clock() -> int:
+        if failures:
+            raise failures.pop()
+        return 1
+
+    lang = SimpleNamespace(System=SimpleNamespace(nanoTime=clock))
+    jvm = SimpleNamespace(java=SimpleNamespace(lang=lang), io=SimpleNamespace(headwater=SimpleNamespace(spark=None)))
+    assert not Shim(SimpleNamespace(_jvm=jvm)).is_gone(ConnectionResetError()) and not failures
 
 
 @pytest.mark.parametrize("error", BROKEN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import Any, cast
@@ -26,6 +27,9 @@ from headwater.spark.jvm.wire import Failure, FailureKind
 
 SPARK_ERRORS = (PySparkException, Py4JError)
 """What a call of Spark raises: Spark's own errors, and those of the way to the driver."""
+
+PAUSES = (0.0, 0.2, 0.6)
+"""Seconds before each of the calls of which a driver that is there answers one."""
 
 
 def is_broken(error: BaseException) -> bool:
@@ -81,11 +85,15 @@ class Shim:
         return is_broken(error) and not self._answers()
 
     def _answers(self) -> bool:
-        try:
-            self._jvm.java.lang.System.nanoTime()
-        except (Py4JError, ConnectionError):
-            return False
-        return True
+        """Whether the driver answers, now or in a moment: a run that takes it for gone is never recorded as failed."""
+        for pause in PAUSES:
+            time.sleep(pause)
+            try:
+                self._jvm.java.lang.System.nanoTime()
+            except (Py4JError, ConnectionError):
+                continue
+            return True
+        return False
 
     def poll(self, millis: int) -> wire.Message | None:
         """The next message from the driver; ``None`` when none came in time."""
