@@ -315,6 +315,28 @@ def test_a_clean_up_does_not_reach_a_table_below(make: Callable[..., View], ware
     assert view.rows() == [(1, "a")]
 
 
+@pytest.mark.parametrize("renamed", ["source", "view"])
+def test_a_clean_up_deletes_no_file_of_a_table_in_the_same_directory(spark: SparkSession, renamed: str) -> None:
+    """A Hive catalog renames a table and leaves its directory, and a new table of the old name gets that, too."""
+    for name, value in {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "hive"}.items():
+        spark.conf.set(f"spark.sql.catalog.kept{name}", value)
+    spark.conf.set("spark.sql.catalog.kept.hadoop.iceberg.engine.hive.lock-enabled", "false")
+    old, new = (f"kept.{database(spark)}.{name}" for name in ("v", "v_raw"))
+    spark.sql(f"CREATE TABLE {old} (x INT) USING iceberg")
+    spark.sql(f"INSERT INTO {old} VALUES (1)")
+    spark.sql(f"ALTER TABLE {old} RENAME TO {database(spark)}.v_raw")
+    spark.sql(f"CREATE TABLE {old} (x INT) USING iceberg")
+    spark.sql(f"INSERT INTO {old} VALUES (2)")
+    calls = IcebergTables(Shim(spark), Sessions(spark))._calls
+    own = old if renamed == "source" else new
+    table = Java(spark)("iceberg.spark.Spark3Util.loadIcebergTable", spark._jsparkSession, own)
+    definition = Definition(own, "", (), format="iceberg")
+    Retention(calls, spark, lambda: time.time() * 1000 + 2 * UNNAMED).expire(definition, table)
+    for name, rows in ((new, [1]), (old, [2])):
+        spark.sql(f"REFRESH TABLE {name}")
+        assert [row.x for row in spark.table(name).collect()] == rows
+
+
 def test_totals_go_with_a_table_whose_catalog_leaves_its_directory(spark: SparkSession) -> None:
     """A Hive catalog deletes the files that a table names. What others put beside them stays."""
     for name, value in {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "hive"}.items():

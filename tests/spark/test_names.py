@@ -119,3 +119,16 @@ def test_a_table_by_the_name_of_its_catalog_in_another_case(spark: SparkSession,
     events = journal.events()
     for view in queries:
         assert runs(events, f"{here}.{view}") == [(Mode.CHANGES, "")] * 2
+
+
+@pytest.mark.thorough
+def test_two_columns_whose_case_folds_alike(spark: SparkSession) -> None:
+    """Spark takes `maße` and `masse` for two names."""
+    spark.sql("CREATE TABLE parts (x INT, `maße` STRING, masse STRING) USING parquet PARTITIONED BY (masse)")
+    spark.sql("INSERT INTO parts VALUES (1, 'B1', 'A1')")
+    query = "SELECT x, `maße`, masse FROM parts"
+    spark.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (`maße`) AS {query}").collect()
+    spark.sql("INSERT INTO parts VALUES (2, 'B2', 'A1')")
+    drain(spark)
+    assert_equals_query(spark, "v", query)
+    assert drain(spark) == []

@@ -515,3 +515,5 @@ def test_a_session_that_lists_directories_reads_no_partitioned_view(shop: SparkS
     message = refused(session, "SELECT count(*) FROM monthly")
     assert "monthly" in message and "manageFilesourcePartitions is false; set it to true" in message
     assert session.table("sales").count() == 2
+    session.conf.set("spark.sql.hive.manageFilesourcePartitions", "true")
+    assert session.table("monthly").count() == 2

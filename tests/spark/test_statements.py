@@ -554,6 +554,8 @@ def test_rename(sales: SparkSession, journal: Journal) -> None:
     sales.sql("CREATE MATERIALIZED VIEW reader AS SELECT count(*) AS n FROM by_month")
     assert f"is read by {here}.reader" in refused(sales, "ALTER MATERIALIZED VIEW by_month RENAME TO other")
     assert "sales exists already" in refused(sales, "ALTER MATERIALIZED VIEW reader RENAME TO sales")
+    kept = "is kept for a table that is to replace"
+    assert kept in refused(sales, "ALTER MATERIALIZED VIEW reader RENAME TO sales__headwater")
     message = refused(sales, "ALTER MATERIALIZED VIEW reader RENAME TO default.reader")
     assert "failed at this statement" not in message
     assert sales.table("reader").first()["n"] == 2
@@ -575,6 +577,35 @@ def test_a_view_takes_the_name_of_a_table_that_others_read(sales: SparkSession, 
     sales.sql("INSERT INTO sales VALUES (4, 40, '2024-02')")
     drain(sales)
     assert_equals_query(sales, "reader", "SELECT sum(amount) AS total FROM sales")
+
+
+@pytest.mark.thorough
+def test_a_table_that_has_the_name_of_a_replacement_stays(sales: SparkSession) -> None:
+    """Headwater makes a table of this name for a view that gets other columns."""
+    sales.sql("CREATE TABLE monthly__headwater USING parquet AS SELECT 7 AS mine")
+    sales.sql(f"CREATE MATERIALIZED VIEW monthly PARTITIONED BY (month) AS {QUERY}")
+    for format in ("parquet", "delta"):
+        again = f"CREATE OR REPLACE MATERIALIZED VIEW monthly USING {format} AS SELECT count(*) AS n FROM sales"
+        assert "monthly__headwater is another table" in refused(sales, again)
+        assert sales.table("monthly__headwater").first()[0] == 7
+
+
+def test_explain_create_refuses_what_create_refuses(sales: SparkSession) -> None:
+    sales.sql("CREATE TABLE taken (a INT) USING parquet")
+    create = "CREATE MATERIALIZED VIEW {} AS SELECT id FROM sales"
+    for statement, why in (
+        (create.format("taken"), "exists and is not a materialized view"),
+        ("CREATE MATERIALIZED VIEW lines USING csv AS SELECT id FROM sales", "is an empty line"),
+    ):
+        assert why in refused(sales, f"EXPLAIN {statement}") and why in refused(sales, statement)
+    assert "can be created" in said(sales, f"EXPLAIN {create.format('free')}")
+    assert not sales.catalog.tableExists("free")
+
+
+def test_a_property_that_changes_rows_is_refused(sales: SparkSession) -> None:
+    create = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('{}' = '1') AS SELECT id FROM sales"
+    for name in ("current-snapshot-id", "Cherry-Pick-Snapshot-Id"):
+        assert f"'{name}' changes the rows of a table" in refused(sales, create.format(name))
 
 
 def test_drop(sales: SparkSession, warehouse: Path) -> None:

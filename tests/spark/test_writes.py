@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from processes import until
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database, drain, drain_in_vain
 
@@ -205,6 +206,41 @@ def test_views_in_other_formats(spark: SparkSession, file_format: str) -> None:
     spark.sql("INSERT INTO sales VALUES (4, 40, '2024-02')")
     drain(spark)
     assert_equals_query(spark, "stored", QUERY)
+
+
+ODD = """SELECT id, s, ts, n, d, IF(id % 2 = 0, NULL, s) AS t, p FROM VALUES
+    (1, ' a ', TIMESTAMP '2024-01-01 00:00:00.123456', TIMESTAMP_NTZ '1850-01-01 12:00:00.000001', 'NaN'),
+    (2, 'x\\ny', TIMESTAMP '1850-06-01 00:00:00', NULL, '-0.0'), (3, '', NULL, NULL, 'Infinity'),
+    (4, 'say "no", \\\\', TIMESTAMP '0001-01-01 00:00:00', TIMESTAMP_NTZ '2024-10-27 02:30:00', '1e-300'),
+    (5, '\\\\"', TIMESTAMP '9999-12-31 23:59:59.999999', NULL, '-Infinity'), (6, 'a\\r\\nb', NULL, NULL, NULL),
+    (7, NULL, NULL, NULL, NULL), (8, '#x', NULL, NULL, '0.1'), (9, "it's", NULL, NULL, '1e300'),
+    (10, '\\t', NULL, NULL, '0')
+    AS v(id, s, ts, n, f) LATERAL VIEW OUTER explode(array(CAST(f AS DOUBLE))) AS d
+    LATERAL VIEW explode(array(id % 2)) AS p"""
+"""Values that text files do not hold as they are, unless they are told to."""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "json", "csv", "delta"])
+def test_a_view_holds_its_values_as_they_are(spark: SparkSession, file_format: str) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Amsterdam")  # its offset had seconds once
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS")
+    spark.sql(f"CREATE TABLE odd USING orc AS {ODD}")
+    query = "SELECT id, s, ts, n, d, t, p FROM odd"
+    spark.sql(f"CREATE MATERIALIZED VIEW v USING {file_format} PARTITIONED BY (p) AS {query}").collect()
+    columns = "id, encode(s, 'utf-8') AS s, unix_micros(ts) AS ts, n, string(d) AS d, encode(t, 'utf-8') AS t, p"
+    held, asked = (sorted(map(repr, spark.sql(f"SELECT {columns} FROM {each}").collect())) for each in ("v", "odd"))
+    assert held == asked and len(held) == 10
+    [row] = spark.sql("VERIFY MATERIALIZED VIEW v").collect()
+    assert row["result"] == "equal"
+
+
+def test_a_row_that_would_be_an_empty_line_is_refused(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE t USING parquet AS SELECT 1 AS id, 'a' AS p")
+    for query in ("SELECT id FROM t", "SELECT id, p FROM t"):
+        partitioned = "PARTITIONED BY (p)" if "p FROM" in query else ""
+        with pytest.raises(PySparkException, match="is an empty line, and lost; add a column"):
+            spark.sql(f"CREATE MATERIALIZED VIEW v USING csv {partitioned} AS {query}")
 
 
 @pytest.mark.thorough

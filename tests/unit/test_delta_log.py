@@ -129,6 +129,12 @@ LAYOUTS = {
         True,
         "its column c has another type than before",
     ),
+    "a longer text": (
+        [column("c", "string", __CHAR_VARCHAR_TYPE_STRING="varchar(5)")],
+        [column("c", "string", __CHAR_VARCHAR_TYPE_STRING="varchar(50)")],
+        False,
+        "",
+    ),
     "texts that are compared otherwise": (
         [column("c", "string")],
         [column("c", "string", __COLLATIONS={"c": "spark.UTF8_LCASE"})],

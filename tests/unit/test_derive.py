@@ -112,6 +112,31 @@ def test_columns_are_renamed_by_position_and_found_in_any_case():
     assert found.dependencies[0].occurrences == (Occurrence((("Day", Same("p")),)),)
 
 
+NAMES = [
+    # names of a data column and of the partition column, the partition column as the table lists it, and its column
+    (("maße", "masse"), "masse", 1),
+    (("masse", "maße"), "maße", 1),
+    (("P", "p"), "p", 1),
+    (("p", "P"), "P", 1),
+    (("v", "Day"), "day", 1),
+    (("TS", "ts"), "Ts", None),  # which of both it means is not known
+]
+
+
+@pytest.mark.parametrize(("names", "listed", "column"), NAMES)
+def test_names_are_compared_as_spark_does(names: tuple[str, str], listed: str, column: int | None):
+    """Case folding takes `ß` for `ss`, and a session may tell cases apart."""
+    columns = [{"id": n, "name": name, "type": "STRING"} for n, name in enumerate(names)]
+    told = {**description(relation(partition_columns=[listed], columns=columns), "STRING"), "attributes": columns}
+    for output, name in enumerate(names):
+        wide = [(f"c{n}" if n != output else name, "STRING") for n in (0, 1)]
+        (only,) = derive(told, [name], wide).dependencies[0].occurrences
+        assert only.columns == (((name, Same(names[output])),) if output == column else ())
+    if names[0].lower() != names[1].lower():
+        (only,) = derive(told, [names[0]], [(name, "STRING") for name in names]).dependencies[0].occurrences
+        assert only.columns == ()
+
+
 def test_an_operator_without_a_rule_makes_the_view_whole():
     plan = {"op": "Mystery", "output": [0, 1], "children": [relation()], "expressions": [], "facts": []}
     (only,) = derive(description(plan), ["p"], COLUMNS).dependencies[0].occurrences

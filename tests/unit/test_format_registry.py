@@ -88,7 +88,7 @@ def test_a_look_that_fails_hides_no_other_table():
     asked = [TableQuestion(f"lake.{name}") for name in ("t", "torn", "u")]
     t, torn, u = Formats(Names(), Tables("files"), Torn("lake")).look(asked)
     assert (t.schema, u.schema) == ("lake", "lake") and not (t.unreadable or u.unreadable)
-    said = "a look at it failed unforeseen (ValueError); the engine's log says where"
+    said = "the look at it ended with an unexpected error (ValueError); the engine's log has the details"
     assert torn.unreadable == Reason(Code.SOURCE_UNREADABLE, said)
 
 

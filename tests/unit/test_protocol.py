@@ -307,6 +307,31 @@ def test_a_statement_is_parsed_by_its_kind():
     )
 
 
+@pytest.mark.parametrize(
+    ("literal", "value"),
+    [
+        ("NULL", None),
+        ("null", None),
+        ("'NULL'", "NULL"),
+        ("'null'", "null"),
+        ("'date'", "date"),
+        ("'-'", "-"),
+        ("-5", "-5"),
+        ("DATE '2024-01-01'", "2024-01-01"),
+        ("'it''s'", "it's"),
+        ("''", ""),
+    ],
+)
+def test_a_quoted_word_is_no_word_of_a_statement(literal, value):
+    text = f"REFRESH MATERIALIZED VIEW v PARTITION (p = {literal}) FULL"
+    assert syntax.parse(wire.StatementKind.REFRESH, text).partition == (("p", value),)
+
+
+def test_a_view_may_have_the_name_of_a_word():
+    text = "DESCRIBE MATERIALIZED VIEW `extended`"
+    assert syntax.parse(wire.StatementKind.DESCRIBE, text) == syntax.Describe(("extended",), False)
+
+
 @pytest.mark.parametrize("name", ["create", "create_columns", "statement", "wait"])
 def test_questions_carry_a_number_and_their_session(name):
     message = golden(name)

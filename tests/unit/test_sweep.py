@@ -9,7 +9,9 @@ from attrs import evolve
 from cases import machine, view
 
 from headwater.model.error import RefreshFailed
-from headwater.model.work import LeftTotals, Totals
+from headwater.model.event import Started
+from headwater.model.state import Run
+from headwater.model.work import LeftTotals, Totals, WholeView
 from headwater.spark.jvm.facts import Asked, Fact, FoundPartition
 from headwater.spark.process.sweep import Sweeper
 from headwater.spark.tables.files import FileTables
@@ -107,3 +109,25 @@ def test_a_hundred_thousand_are_no_trouble(store):
     store.discard("v", old, NOW - HOUR - 1)
     sweeper(store, files).sweep()
     assert len(files.deleted) == len(old) and not store.discarded("v", NOW)
+
+
+@pytest.mark.parametrize(
+    ("format", "began", "cleaned"),
+    [
+        ("delta", None, True),
+        ("delta", NOW - HOUR // 2 + 1, True),
+        ("delta", NOW - HOUR // 2 - 1, False),
+        ("parquet", NOW - HOUR, True),
+    ],
+)
+def test_files_that_a_run_writes_for_long_are_not_cleaned_up(store, format: str, began: int | None, cleaned: bool):
+    """A clean-up takes files that no version names for left after the retention time. The run may be of any engine."""
+    made = sweeper(store, Files({"v": []}, {"file:/w/v": []}))
+    state, asked = made._recorder.read(lambda state: state), []
+    state.views["v"].definition = evolve(state.views["v"].definition, format=format)
+    if began is not None:
+        state.running["v"] = Run(Started(began, 9, "v", (), (), WholeView(), ""))
+    tables = SimpleNamespace(expire=lambda *_: bool(asked.append("v")), location=lambda _: "", published=lambda _: None)
+    made._formats = SimpleNamespace(of_view=lambda _: tables)
+    made.sweep()
+    assert bool(asked) == cleaned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 from cases import change, machine, view, warehouse, written
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import LONGEST_BACK_OFF
 from headwater.model.costs import Took
 from headwater.model.event import Altered, Hurried, Requested
+from headwater.model.index import Apart
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import State
 
@@ -178,6 +180,10 @@ def test_many_partitions_run_in_pieces_in_the_order_of_time_while_others_wait():
     piece = first(made.state, [*found, *other], made.now, free=4, tracks=4)
     assert piece.ready.slices == tuple(days[:2]), "300 s of ten partitions, and a minute of two"
     assert set(piece.ready.needs) < set(found[0].ready.needs)
+    split = Apart("a", "b", "t", 7)
+    apart = [evolve(each, ready=evolve(each.ready, apart=split)) for each in found]
+    piece = first(made.state, [*apart, *other], made.now, free=4, tracks=4)
+    assert piece.ready.slices == tuple(days[:2]) and piece.ready.apart == split, "it says that it is apart"
 
 
 def test_of_very_many_the_weightiest_are_compared():
@@ -242,7 +248,7 @@ def test_a_change_of_before_the_clock_went_back_waits_for_nothing(back):
     for slightly in (0, 5, AHEAD):
         assert [each.view for each in ready(state, 8_000_000 - slightly)] == [], "clocks of engines differ"
     assert [each.view for each in ready(state, 8_000_000 - back)] == ["promised", "other"]
-    for pause in (LONGEST_BACK_OFF + 1, LONGEST_BACK_OFF):
+    for pause in (LONGEST_BACK_OFF + AHEAD + 1, LONGEST_BACK_OFF + AHEAD):
         state.views["other"].retry_at = 8_000_000 - back + pause
         found = {each.view for each in ready(state, 8_000_000 - back)}
-        assert ("other" in found) == (pause > LONGEST_BACK_OFF), "a failure of before the clock went back"
+        assert ("other" in found) == (pause > LONGEST_BACK_OFF + AHEAD), "a failure of before the clock went back"

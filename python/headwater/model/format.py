@@ -37,6 +37,9 @@ class Format:
         one_step_exchange: any catalog lets a table take the place of another in one step for readers. Without it, only
             Hive's metastore does, which keeps the columns of the other one.
         by_position: a file does not tell which value is of which column; the order of the columns does.
+        blank_rows: a row whose only column is NULL is an empty line, and no row when it is read.
+        options: with which the files of a view are written and read, so that they hold its values as they are.
+        readers: what readers are told beside the ``options``.
         columns_in_metastore: Hive's metastore has the columns of a table with their types.
         properties_in_log: the properties of a table are in its log, and not in the metastore.
         purges: a dropped table leaves its files, unless the statement says ``PURGE``.
@@ -67,6 +70,9 @@ class Format:
     tells_empty_text: bool = False
     one_step_exchange: bool = False
     by_position: bool = False
+    blank_rows: bool = False
+    options: tuple[tuple[str, str], ...] = ()
+    readers: tuple[tuple[str, str], ...] = ()
     columns_in_metastore: bool = False
     properties_in_log: bool = False
     purges: bool = False
@@ -111,13 +117,36 @@ def _lake(name: str, title: str, **abilities: Any) -> Format:
     return Format(name, title, **read, **held, **abilities)
 
 
+_MOMENTS = (
+    ("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXXXX"),
+    ("timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"),
+)
+"""Timestamps with all that they have. By default, Spark writes milliseconds."""
+
+_TEXTS = (
+    ("ignoreLeadingWhiteSpace", "false"),
+    ("ignoreTrailingWhiteSpace", "false"),
+    ("multiLine", "true"),
+    ("escape", '"'),
+)
+"""Texts with blanks at their ends, several lines, quotes and backslashes."""
+
 _SESSION = "set spark.sql.catalog.spark_catalog to"
 
 FORMATS = (
     _files("parquet", "Parquet", holds_views=True, incremental=True, columns_in_metastore=True),
     _files("orc", "ORC", holds_views=True, columns_in_metastore=True),
-    _files("json", "JSON", holds_views=True),
-    _files("csv", "CSV", holds_views=True, by_position=True),
+    _files("json", "JSON", holds_views=True, options=_MOMENTS),
+    _files(
+        "csv",
+        "CSV",
+        holds_views=True,
+        by_position=True,
+        blank_rows=True,
+        options=(*_MOMENTS, *_TEXTS),
+        # NULL is nothing between two commas, and the empty text `""`. Spark tells these apart if a word means NULL.
+        readers=(("nullValue", "headwater.null"),),
+    ),
     _files("text", "text"),
     _files("xml", "XML"),
     _files("avro", "Avro"),

@@ -92,10 +92,11 @@ def _outputs(
     description: Mapping[str, Any], partition_columns: Sequence[str], columns: Sequence[tuple[str, str]]
 ) -> list[PartitionColumn]:
     """The partition columns, each with the query's column at its position."""
-    positions = {name.casefold(): i for i, (name, _) in enumerate(columns)}
+    # As Spark compares names: `maße` and `masse` are two columns, though their case folds alike.
+    positions = {name.lower(): i for i, (name, _) in enumerate(columns)}
     found = []
     for name in partition_columns:
-        position = positions[name.casefold()]
+        position = positions[name.lower()]
         queried = description["columns"][position]
         found.append(PartitionColumn(name, columns[position][1], queried["id"], queried["type"]))
     return found

@@ -46,8 +46,8 @@ def leaf(node: Node, changed: bool) -> Delta:
 def partition_columns(relation: Node) -> tuple[tuple[str, str], ...]:
     """Name and type of each column that a source's slices bind. Those of periods are no columns of its rows."""
     facts = relation.facts
-    types = {each["name"].casefold(): each["type"] for each in facts["columns"]}
-    own = [(name, types.get(name.casefold(), "")) for name in facts["partition_columns"]]
+    types = {each["name"]: each["type"] for each in facts["columns"]}
+    own = [(name, types.get(_column(name, facts) or "", "")) for name in facts["partition_columns"]]
     return (*own, *((partition, TYPES[unit]) for _, unit, partition in _periods(facts)))
 
 
@@ -85,7 +85,7 @@ def otherwise(table: str) -> Reason:
 
 def _known(facts: Mapping[str, Any], name: str, type: str) -> Known | Reason:
     """What a partition says of a column of its rows, or why it says nothing."""
-    if name.casefold() in map(str.casefold, facts["partition_columns"]):
+    if name in [_column(each, facts) for each in facts["partition_columns"]]:
         if not exact(type):
             return inexact(type)
         if type == "TIMESTAMP" and "zone" in facts:
@@ -94,9 +94,17 @@ def _known(facts: Mapping[str, Any], name: str, type: str) -> Known | Reason:
         texts = (name,) if type == "STRING" and Format.of(facts["kind"]).tells_empty_text else ()
         return evolve(Image.of_column(name, type), texts=texts)
     for column, unit, partition in _periods(facts):
-        if column.casefold() == name.casefold():
+        if _column(column, facts) == name:
             return of_periods(partition, unit, type, facts["zone"])
     return Reason(Code.QUERY_NOT_PARTITIONED_BY, "not from {column}")
+
+
+def _column(name: str, facts: Mapping[str, Any]) -> str | None:
+    """The column of a relation that a name means: the one that is spelled so, or else the only one that differs in case
+    alone. In a session that tells cases apart, a table may have both."""
+    names = [each["name"] for each in facts["columns"]]
+    alike = [each for each in names if each.lower() == name.lower()]
+    return name if name in names else alike[0] if len(alike) == 1 else None
 
 
 def _moment(name: str, zone: str, spelled: str) -> Known | Reason:

@@ -41,7 +41,7 @@ MOST_PARTS = 1_000
 
 
 AHEAD = 60_000
-"""A change that is later than now by more ms waits for nothing. The clocks of engines differ by less."""
+"""What is later than now by more ms waits for nothing. The clocks of engines are to differ by less."""
 
 
 @frozen
@@ -75,7 +75,7 @@ def ready(state: State, now: int) -> list[Ready]:
 def ready_of(state: State, name: str, now: int) -> Ready | None:
     """What of one view can run at ``now``."""
     view, groups = state.views[name], _ripe_views(state).get(name, ())
-    if now < view.retry_at <= now + LONGEST_BACK_OFF:
+    if now < view.retry_at <= now + LONGEST_BACK_OFF + AHEAD:
         return None
     times = enumerate(zip(groups, _ends(state, name, groups), strict=True))
     # The clock was set back since a change that is later than now, and how long ago that was is not known.

@@ -64,7 +64,9 @@ def decided(state: State, choice: Choice, version: Version, now: int) -> Decisio
     chosen, view = choice.ready, state.views[choice.ready.view]
     definition, method = view.definition, choose_method(state, chosen.view, chosen.slices)
     work, commits = method.offer.work, definition.storage.commits
-    reads, scans = basis(state, definition), isinstance(work, Whole) and not work.leaves_totals
+    # A trailing edge cuts what a run reads, and so what it would keep of a scan for others.
+    scans = isinstance(work, Whole) and not work.leaves_totals and not definition.policy.trailing_edge
+    reads = basis(state, definition)
     event = Started(
         now,
         version,

@@ -26,7 +26,7 @@ from enum import IntEnum
 from heapq import nlargest
 from math import inf
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from headwater.engine.decide.benefit import benefit
 from headwater.engine.decide.readiness import Choice, Ready, starts
@@ -187,7 +187,7 @@ def _piece(state: State, claimed: Claim, size: float) -> tuple[Choice, float]:
     needs = tuple(need for need in ready.needs if need[0] in taken)
     if len(needs) == len(ready.needs):
         return choice, claimed.seconds
-    return Choice(Ready(ready.view, needs)), claimed.seconds * count / len(groups)
+    return Choice(evolve(ready, needs=needs)), claimed.seconds * count / len(groups)
 
 
 def _ordered(state: State, choices: Sequence[Choice], now: int, planned: bool, weights: Weights) -> list[Claim]:

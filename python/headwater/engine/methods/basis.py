@@ -9,6 +9,7 @@ from attrs import frozen
 
 from headwater.engine.requests.ahead import prepared_by
 from headwater.engine.requests.common_cut import Common, common_cut
+from headwater.engine.requests.cut import held
 from headwater.model.format import FORMATS
 from headwater.model.partition import WHOLE, Inputs, Region, Slice, Version
 from headwater.model.reason import Code, Reason
@@ -135,9 +136,13 @@ def reflects(state: State, view: ViewState, run: Run, inputs: Inputs) -> bool:
     rows, although the query had some of it at version 7.
     """
     known, region = state.tables[view.definition.view].partitions, Region(run.slices)
-    if not all(record.inputs == inputs for each, record in known.items() if region.covers(each)):
+    # Partitions that are asked for by name are not searched among a million.
+    named = all(each.columns == frozenset(view.definition.partitioned_by) for each in run.slices)
+    found = [each for each in run.slices if each in known] if named else filter(region.covers, known)
+    if not all(known[each].inputs == inputs for each in found):
         return False
-    behind = (*run.needs, *view.pending.items())
+    pending = ((each, origins) for each, origins in view.pending.items() if not named or region.covers(each))
+    behind = (*run.needs, *pending)
     origins = {origin for each, found in behind if each not in known for origin in found}
     return view.whole == inputs or not any(_may_be_in(state, inputs, each) for each in origins)
 
@@ -146,11 +151,9 @@ def reflects(state: State, view: ViewState, run: Run, inputs: Inputs) -> bool:
 
 
 def _may_be_in(state: State, inputs: Inputs, version: Version) -> bool:
-    """Whether a state of the sources may have a change. A view among these may have it if it ran later."""
-    origin = state.origins.get(version)
-    return origin is None or any(
-        origin.version <= at for source, at in inputs if source == origin.table or source in state.views
-    )
+    """Whether a state of the sources may have a change."""
+    origin, changes = state.origins.get(version), [held(state, source, at) for source, at in inputs]
+    return origin is None or any(not each or version <= each.get(origin.table, 0) for each in changes)
 
 
 def _agreed(state: State, definition: Definition) -> Mapping[str, Version]:

@@ -19,14 +19,21 @@ from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition, Job, Pairs
 from headwater.spark.jvm.settings import nearest
 
+MOVING = ("current-snapshot-id", "cherry-pick-snapshot-id")
+"""Properties by which a table gets other rows than a refresh wrote, in lower case."""
+
 
 def check_properties(view: str, properties: Mapping[str, str]) -> None:
-    """Refuses unknown properties under ``headwater.``, and malformed values.
+    """Refuses unknown properties under ``headwater.``, malformed values, and ``MOVING``.
 
     Raises:
         DefinitionError: with the nearest known name.
     """
     for key, value in properties.items():
+        if key.lower() in MOVING:
+            raise DefinitionError(
+                "PROPERTY", f"'{key}' changes the rows of a table; a view has those of its query", view
+            )
         if not key.startswith(PREFIX):
             continue
         name = key.removeprefix(PREFIX)

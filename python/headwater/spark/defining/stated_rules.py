@@ -38,5 +38,8 @@ def _why(rule: Computed, describe: Callable[[str], Described]) -> str:
         return f"is no expression: {error.fault}"
     if found.functions:
         return f"calls the function {short(found.functions[0])}, which may be redefined; write what it computes"
-    refused = derive(found.plan, (), ()).problems
-    return f"cannot last: {refused[0].sentence}" if refused else ""
+    derived = derive(found.plan, (), ())
+    if derived.reads:
+        table = short(derived.reads[0].source)
+        return f"reads {table}, whose rows may change; write an expression over the partition columns"
+    return f"may have another value later: {derived.problems[0].sentence}" if derived.problems else ""

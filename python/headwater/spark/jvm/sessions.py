@@ -34,6 +34,8 @@ FIXED = {
     "spark.sql.sources.partitionOverwriteMode": "static",
     # The text of a query has the values of variables since its declaration, and values of data are none.
     SUBSTITUTE: "false",
+    # A view has its timestamps as they are, whatever other Parquet files of the application are for.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Hive's metastore cannot filter by a column such as `2023 day`: then Spark lists all partitions, and filters.
     "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
 }

@@ -100,7 +100,7 @@ class Hints:
             (table, some) for each in names for table in by_name.get(each, ())
         ]
         if hint.database:
-            targets += [(table, None) for table in watched if _database(table) == loosely(hint.database)]
+            targets += [(table, None) for table in watched if _database(table) == loosely(spelled((hint.database,)))]
         if hint.path:
             targets += [(table, None) for table in watched if self._formats.touches(table, hint.path)]
         return targets
@@ -112,6 +112,6 @@ def _database(table: str) -> str | None:
         case TableName(namespace=namespace):
             return loosely(spelled(namespace))
         case FunctionName(database=database):
-            return loosely(database)
+            return loosely(spelled((database,)))
         case PathName():
             return None

@@ -9,6 +9,7 @@ from pyspark import SparkContext
 from headwater.algebra.dependency import backward
 from headwater.model.command import Launch
 from headwater.model.error import RefreshCancelled
+from headwater.model.name import PathName, named
 from headwater.model.partition import WHOLE, simplified
 from headwater.runtime.recorder import Recorder
 from headwater.spark.jvm.failures import translating
@@ -49,7 +50,11 @@ class RunLooks:
                 raise RefreshCancelled(f"{run.view} reads {table}, which cannot be read: {why}", code=why.code)
 
     def look_again(self, tables: Iterable[str]) -> None:
-        self._observer.look(Target(dict.fromkeys(tables)))
+        asked = dict.fromkeys(tables)
+        self._observer.look(Target(asked))
+        for each in asked:
+            if isinstance(named(each), PathName):  # no look tells that its columns are others
+                self._observer.reanalyse(each)
 
     def reshaped(self, view: str) -> None:
         self._observer.reanalyse(view)

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch
 from headwater.model.error import RefreshCancelled, RefreshFailed
+from headwater.model.name import PathName, named, short
 from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows
 from headwater.model.view import Definition, Job, Query
@@ -67,7 +68,7 @@ class Queries:
             case Query(text):
                 rows = session.sql(text)
                 # Somebody may redefine one of these and put it back between two looks: no look tells of that.
-                if definition.through:
+                if _looked_through(definition):
                     self._refuse_another_meaning(definition, self._shim.meant(rows))
                 return rows
 
@@ -88,14 +89,21 @@ class Queries:
         if self._is_meant(definition, meant):
             self._strange.pop(view, None)
             return
-        uses = f"{view} uses {', '.join(definition.through)}, and one of these "
+        others = _looked_through(definition)
+        uses = f"{view} uses {', '.join(map(short, others))}, and one of these "
         if self._strange.get(view) == meant:
             said = f"{uses}is not what is on record; CREATE OR REPLACE {view}"
-            raise RefreshFailed(said, code=Code.RUN_REDEFINED, look_at=definition.through)
+            raise RefreshFailed(said, code=Code.RUN_REDEFINED, look_at=others)
         self._strange[view] = meant
-        said = f"{uses}was redefined while it was refreshed; the refresh runs again"
+        said = f"{uses}means something else now; the refresh runs again"
         # A redefinition that stays is on record then.
-        raise RefreshCancelled(said, code=Code.RUN_REDEFINED, look_at=definition.through)
+        raise RefreshCancelled(said, code=Code.RUN_REDEFINED, look_at=others)
+
+
+def _looked_through(definition: Definition) -> tuple[str, ...]:
+    """What a definition uses of which the catalog does not say all: ordinary views, functions, and paths, whose columns
+    Spark takes from the files."""
+    return (*definition.through, *(each for each in definition.sources if isinstance(named(each), PathName)))
 
 
 @frozen

@@ -70,9 +70,6 @@ class Declarations:
                 "EXISTS", f"the materialized view {view} exists already; use CREATE OR REPLACE to redefine it"
             )
         definition = self.analyst.declared(message)
-        if message.explained:
-            pinned = {each for each in definition.sources if self._is_pinned(each)}
-            return [[line] for line in foresee(definition, pinned)]
         if known is None and self.shim.owner(view) is not None:
             raise DefinitionError(
                 "EXISTS", f"{view} exists and is not a materialized view; choose another name or drop it first"
@@ -89,11 +86,17 @@ class Declarations:
         views = self.recorder.read(lambda state: state.definitions)
         self._refuse_other_case(definition, views)
         self.recorder.read(lambda state: graph.refuse_cycle(state.sources, view, definition.sources))
+        same = known is not None and _same(known, definition)
+        if known is not None and not same:
+            _refuse_another_zone(known, definition)
+        self._require_storable(definition)
+        if message.explained:
+            pinned = {each for each in definition.sources if self._is_pinned(each)}
+            return [[line] for line in foresee(definition, pinned)]
         if known is None:
             return self._declare(definition, message, later)
-        if _same(known, definition):
+        if same:
             return [[f"{view} has this definition already; nothing was done"]]
-        _refuse_another_zone(known, definition)
         if definition.earlier and _shape(known) != _shape(definition):
             raise DefinitionError(
                 "COLUMNS", f"{view} reads earlier partitions of itself, so it keeps its columns; drop it first"
@@ -101,7 +104,6 @@ class Declarations:
         return self._redeclare(definition, known, message, later)
 
     def _declare(self, definition: Definition, message: Create, later: bool) -> Sequence[Row]:
-        self._require_storable(definition)
         empty = self.recorder.read(lambda state: unfilled(state, definition.sources))
         estimate = self.analyst.estimate(definition, empty)
         self.observer.baseline(definition)
@@ -121,11 +123,10 @@ class Declarations:
 
     def _redeclare(self, definition: Definition, before: Definition, message: Create, later: bool) -> Sequence[Row]:
         session, view = self.sessions.of_table(definition.settings), definition.view
-        self._require_storable(definition)
         self.observer.baseline(definition)
         definition = self._placed(definition)
         if definition.format != before.format:
-            catalog.forget(session, catalog.replacement(view))  # of a change of format that was not completed
+            catalog.forget_replacement(session, self.shim, definition)
         catalog.store(session, definition, before)
         catalog.describe(session, definition, before)
         if _same_data(before, definition):

@@ -304,6 +304,9 @@ class Statements:
         target = self._names.qualified(to, message.session)
         if split(target)[:-1] != split(definition.view)[:-1]:
             raise StatementError(f"{definition.view} cannot become {target}: a view stays in its database")
+        if shown := catalog.replaced(target):
+            kept = f"the name {target} is kept for a table that is to replace {shown}"
+            raise StatementError(f"{kept}; choose another one")
         self._require_renamable(definition)
         if self._shim.owner(target) is not None:
             raise StatementError(f"{target} exists already; choose another name")

@@ -208,7 +208,7 @@ class _Words:
         token = self._next("a string")
         if token.token_type != TokenType.STRING:
             raise self._unexpected("a string", back=1)
-        return token.text
+        return self._text(token)
 
     def integer(self) -> int:
         token = self._next("a number")
@@ -226,7 +226,7 @@ class _Words:
         token = self._next("a value")
         if token.token_type not in (TokenType.STRING, TokenType.NUMBER, TokenType.TRUE, TokenType.FALSE):
             raise self._unexpected("a value", back=1)
-        return sign + token.text
+        return sign + self._text(token)
 
     def assignments(self, key: Callable[[], str], value: Callable[[], T]) -> tuple[tuple[str, T], ...]:
         """``(k = v, ...)``"""
@@ -248,7 +248,7 @@ class _Words:
         return tuple(found)
 
     def property_key(self) -> str:
-        if self._ahead(1) and self._tokens[self._at].token_type == TokenType.STRING:
+        if self._at < len(self._tokens) and self._tokens[self._at].token_type == TokenType.STRING:
             return self.string()
         return ".".join(self.name())
 
@@ -269,7 +269,20 @@ class _Words:
         return self._tokens[self._at - 1]
 
     def _ahead(self, count: int) -> list[str]:
-        return [token.text.upper() for token in self._tokens[self._at : self._at + count]]
+        """The next words and signs; empty for what is quoted, which is no word of the syntax."""
+        quoted = (TokenType.STRING, TokenType.IDENTIFIER)
+        ahead = self._tokens[self._at : self._at + count]
+        return ["" if each.token_type in quoted else each.text.upper() for each in ahead]
+
+    def _text(self, token: Token) -> str:
+        """The text of a literal. A quote that is written twice stands for one: the tokenizer ends the string there."""
+        text = token.text
+        while token.token_type == TokenType.STRING and self._at < len(self._tokens):
+            more = self._tokens[self._at]
+            if more.token_type != TokenType.STRING or more.start != token.end + 1:
+                break
+            text, token, self._at = f"{text}'{more.text}", more, self._at + 1
+        return text
 
     def _unexpected(self, wanted: str, back: int = 0) -> StatementError:
         at = self._at - back

@@ -50,8 +50,10 @@ def create(session: SparkSession, shim: Shim, definition: Definition, name: str 
     shim.renew(session, [name or definition.view])
     columns = ", ".join(_column(column) for column in definition.columns)
     partitioned = ", ".join(map(sql.identifier, definition.partitioned_by))
+    options = dict((*definition.storage.options, *definition.storage.readers))
     session.sql(
         f"CREATE TABLE {sql.quoted(name or definition.view)} ({columns}) USING {definition.format}"
+        + (f" OPTIONS ({_properties(options)})" if options else "")
         + (f" PARTITIONED BY ({partitioned})" if partitioned else "")
         + (f" LOCATION {sql.literal(first_location(definition))}" if definition.root else "")
         + (f" COMMENT {sql.literal(definition.comment)}" if definition.comment else "")
@@ -110,9 +112,21 @@ def replace(session: SparkSession, shim: Shim, definition: Definition) -> str:
     What was published goes on to be read until the new table is filled and ``swap`` puts it in place.
     """
     name = replacement(definition.view)
-    forget(session, name)
+    forget_replacement(session, shim, definition)
     create(session, shim, definition, name)
     return name
+
+
+def forget_replacement(session: SparkSession, shim: Shim, definition: Definition) -> None:
+    """Drops what a change of a view that was not completed left in the place of its replacement.
+
+    Raises:
+        RefreshFailed: somebody else's table has that name.
+    """
+    name = replacement(definition.view)
+    if shim.owner(name) not in (None, definition.owner):
+        raise RefreshFailed(f"{name} is another table, and a new table of {definition.view} needs the name; rename it")
+    forget(session, name)
 
 
 def replacement(view: str) -> str:

@@ -105,9 +105,16 @@ class FileTables(ViewFormat):
         if columns:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
         counted = self._shim.counted(frame, columns, hashed)
-        writer = counted.frame.write.format(definition.format).mode("overwrite")
+        writer = (
+            counted.frame.write.format(definition.format).options(**dict(definition.storage.options)).mode("overwrite")
+        )
         (writer.partitionBy(*columns) if columns else writer).save(place)
         return counted
+
+    def unstorable(self, definition: Definition) -> str:
+        if definition.storage.blank_rows and len(definition.columns) - len(definition.partitioned_by) < 2:
+            return "a row of one column that is NULL is an empty line, and lost; add a column, or choose another format"
+        return ""
 
     def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
         """The output of a run at a place; ``known`` are its rows and sums."""

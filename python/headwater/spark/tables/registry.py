@@ -124,16 +124,18 @@ class Formats:
 
 
 def _looked(tables: TableFormat, asked: Sequence[TableQuestion]) -> Sequence[Seen]:
-    """Looks at some tables of a format. A table at which the look fails unforeseen is unreadable, and hides the changes
-    of no other."""
+    """Looks at some tables of a format. A table whose look ends with an unexpected error is unreadable, and hides the
+    changes of no other."""
     try:
         return tables.look(asked)
     except Exception as error:
         if is_broken(error):
             raise
         if len(asked) > 1:
-            return [seen for each in asked for seen in _looked(tables, [each])]
+            half = len(asked) // 2
+            return [*_looked(tables, asked[:half]), *_looked(tables, asked[half:])]
         [look] = asked
         log.warning("%s cannot be looked at", look.table, exc_info=True)
-        said = f"a look at it failed unforeseen ({type(error).__name__}); the engine's log says where"
+        what = f"an unexpected error ({type(error).__name__})"
+        said = f"the look at it ended with {what}; the engine's log has the details"
         return [Seen(look.table, unreadable=Reason(Code.SOURCE_UNREADABLE, said))]

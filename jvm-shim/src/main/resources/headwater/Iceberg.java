@@ -5,6 +5,7 @@ import java.util.*;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.iceberg.*;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -26,6 +27,8 @@ import org.apache.iceberg.spark.SparkV2Filters;
 import org.apache.iceberg.spark.actions.RewriteDataFilesSparkAction;
 import org.apache.iceberg.spark.actions.SparkActions;
 import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.PropertyUtil;
 import org.apache.iceberg.util.SnapshotUtil;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
@@ -206,9 +209,9 @@ public final class Iceberg {
     /** Whether Iceberg's library counts a partition as one with another: it counts names, and NULL has that of the text `null`. */
     private static boolean isAmbiguous(PartitionSpec spec, StructLike partition) {
       for (int n = 0; n < spec.fields().size(); n++) {
+        if (((Types.NestedField) spec.partitionType().fields().get(n)).type().typeId() != Type.TypeID.STRING) continue;
         Object value = partition.get(n, Object.class);
-        if ((value == null || value.toString().equals("null")) && !((PartitionField) spec.fields().get(n)).transform().isVoid())
-          return true;
+        if (value == null || value.toString().equals("null")) return true;
       }
       return false;
     }
@@ -515,6 +518,36 @@ public final class Iceberg {
     Snapshot at = table.currentSnapshot();
     while (at != null && at.timestampMillis() > limit) at = at.parentId() == null ? null : table.snapshot(at.parentId());
     table.expireSnapshots().expireOlderThan(at == null ? limit : at.timestampMillis()).commit();
+  }
+
+  /**
+   * Whether all metadata in a table's directory is its own. A table that is renamed keeps its directory, and a new one of the
+   * old name may get the same.
+   */
+  public boolean isAlone(SparkSession session, Table table) throws IOException {
+    TableMetadata now = ((BaseTable) table).operations().current();
+    Set<String> own = new HashSet<String>();
+    own.add(name(now.metadataFileLocation()));
+    for (TableMetadata.MetadataLogEntry each : now.previousFiles()) own.add(name(each.file()));
+    Path folder = new Path(table.location() + "/metadata");
+    FileSystem files = folder.getFileSystem(session.sessionState().newHadoopConf());
+    if (!files.exists(folder)) return true;
+    for (FileStatus each : files.listStatus(folder)) {
+      String file = each.getPath().getName();
+      if (!file.contains(".metadata.json") || own.contains(file)) continue;
+      TableMetadata other;
+      try {
+        other = TableMetadataParser.read(table.io().newInputFile(folder + "/" + file));
+      } catch (RuntimeException unreadable) {
+        return false;
+      }
+      if (!now.uuid().equals(other.uuid())) return false;
+    }
+    return true;
+  }
+
+  private static String name(String file) {
+    return file.substring(file.lastIndexOf('/') + 1);
   }
 
   /** Deletes files of a directory that no snapshot names. */

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -116,9 +117,11 @@ def _physical(column: Mapping[str, Any]) -> str:
 
 
 def _meaning(column: Mapping[str, Any]) -> list[Any]:
-    """What the type of a column does not say: that it is a CHAR, whose values are padded, or how texts are compared."""
+    """What the type of a column does not say: that it is a CHAR, whose values are padded, or how texts are compared.
+    The length of a VARCHAR changes no value."""
     notes = column.get("metadata", {})
-    return [notes[each] for each in (_CHAR, _COLLATIONS) if each in notes]
+    padded = [notes[_CHAR]] if re.search(r"\bchar\(", notes.get(_CHAR, ""), re.IGNORECASE) else []
+    return [*padded, *([notes[_COLLATIONS]] if _COLLATIONS in notes else [])]
 
 
 def _told(kind: Any) -> Any:

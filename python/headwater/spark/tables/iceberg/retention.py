@@ -9,6 +9,7 @@ from collections.abc import Callable
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
+from headwater.logger import log
 from headwater.model.view import Definition
 from headwater.spark.tables.iceberg.calls import Calls
 
@@ -48,8 +49,14 @@ class Retention:
         self._expired[definition.view] = now
         if now - int(table.properties().get(CLEANED) or 0) >= DAY:
             self._calls.set(table, CLEANED, str(int(now)))
+            session = self._session._jsparkSession
+            if not self._calls.isAlone(session, table):
+                log.warning(
+                    "files that nothing names stay beside %s: another table has the directory, too", definition.view
+                )
+                return
             for place in self._own(table.location()):
-                self._calls.deleteUnnamed(self._session._jsparkSession, table, place, int(now) - UNNAMED)
+                self._calls.deleteUnnamed(session, table, place, int(now) - UNNAMED)
 
     def _own(self, location: str) -> list[str]:
         """The directories in which only a table's own files lie. In a catalog of directories, the tables of the

@@ -40,8 +40,17 @@ object Functions {
   private def meaning(function: CatalogFunction): String =
     (function.className +: function.resources.map(each => s"${each.resourceType.resourceType} ${each.uri}")).mkString("\n")
 
-  /** The temporary functions that an analysed query calls. One may have the name of a function that all sessions know. */
-  def temporary(plan: LogicalPlan): Seq[String] = all(plan).filter(_.database.isEmpty).map(_.funcName).distinct
+  /**
+   * The temporary functions that an analysed query calls. One may have the name of a function that all sessions know. Those that
+   * an extension registers in each session are none.
+   */
+  def temporary(session: SparkSession, plan: LogicalPlan): Seq[String] = {
+    lazy val everywhere = Access.classic(session).newSession().sessionState
+    all(plan).filter(_.database.isEmpty).distinct.filterNot { function =>
+      everywhere.analyzer // some extensions register with it
+      everywhere.catalog.isTemporaryFunction(function)
+    }.map(_.funcName)
+  }
 
   private def named(plan: LogicalPlan): Seq[FunctionIdentifier] = all(plan).filter(_.database.nonEmpty)
 

@@ -13,10 +13,8 @@ private[spark] object Paths extends TableFormat {
   override def look(session: SparkSession, known: Lookup, asked: Asked): Looked = {
     val place = path(Names.named(asked.table))
     val state = Sinks.files(session, place).fold(Files.stateOf(session, place))(Files.described(Some(place), _))
-    // Spark takes the columns of a path from its files, so others may have other columns, or other types.
-    val schema = (FileFormats.owned(session, place).toSeq :+ state.fingerprint).mkString(" ")
     Fact(
-      asked.table, kind = name, created = 0, schema = schema,
+      asked.table, kind = name, created = 0, schema = FileFormats.owned(session, place).getOrElse(""),
       snapshot = state.fingerprint, partitions = Files.placed(session, Seq(FoundPartition.whole(state))))
   }
 

@@ -4,7 +4,6 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable}
-import org.apache.spark.sql.catalyst.util.ResolveDefaultColumnsUtils
 
 /**
  * How the files of a table are read, beside its format. Example: after `ALTER TABLE t SET SERDEPROPERTIES ('sep' = ';')`, the
@@ -18,15 +17,14 @@ private[spark] object Reading {
     "numpartitions", "numfileserasurecoded", "column_stats_accurate", "stats_generated_via_stats_task", "external", "comment",
     "external.table.purge", "bucketing_version")
   /** The same of what tells how files are read. There, `comment` is an option of CSV. */
-  private val Places = Set("path", "serialization.format")
+  private val Places = Set("path")
   private val Prefixes = Seq("spark.sql.", "headwater.")
 
   /** A digest for a table; empty if nothing is stated. Headwater states nothing for its own views. */
   def of(table: CatalogTable): String =
     if (Views.are(table.properties)) ""
     else digest(
-      stated(table.storage, isHive(table)) ++ (if (isHive(table)) counted("table", table.properties) else Nil) ++
-        places(table) ++ defaults(table))
+      stated(table.storage, isHive(table)) ++ (if (isHive(table)) counted("table", table.properties) else Nil) ++ places(table))
 
   /** The same for a partition, beside what holds for its table. Only Hive's readers look at it. */
   def of(table: CatalogTable, partition: CatalogStorageFormat): String =
@@ -37,17 +35,11 @@ private[spark] object Reading {
       table.dataSchema.map(column => s"column ${column.name} ${column.dataType.sql}")
     else Nil
 
-  /** What rows have of a column that their file lacks. */
-  private def defaults(table: CatalogTable): Seq[String] =
-    table.dataSchema.filter(_.metadata.contains(Default)).map(each => s"default ${each.name} ${each.metadata.getString(Default)}")
-
-  private val Default = ResolveDefaultColumnsUtils.EXISTS_DEFAULT_COLUMN_METADATA_KEY
-
   private def isHive(table: CatalogTable): Boolean = table.provider.contains("hive")
 
   private def stated(storage: CatalogStorageFormat, withClasses: Boolean): Seq[String] = {
     val classes = if (withClasses) storage.serde.toSeq ++ storage.inputFormat else Nil
-    classes ++ counted("storage", storage.properties, Places)
+    classes ++ counted("storage", storage.properties.filterNot(_ == ("serialization.format" -> "1")), Places)
   }
 
   private def counted(of: String, properties: Map[String, String], notes: Set[String] = Notes): Seq[String] =

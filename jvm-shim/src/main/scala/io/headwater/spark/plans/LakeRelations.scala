@@ -35,8 +35,7 @@ private[spark] object LakeRelations {
       case _ => Nil
     }
     val schema = for {
-      snapshot <- Reflected(files.location, "getSnapshot").collect { case found: AnyRef => found }
-      metadata <- Reflected(snapshot, "metadata").collect { case found: AnyRef => found }
+      metadata <- Reflected(files.location, "metadata").collect { case found: AnyRef => found }
       schema <- Reflected(metadata, "schema").collect { case found: StructType => found }
     } yield schema
     schema.toSeq.flatMap(_.fields).map(field => field.name -> within("", Seq(field)).mkString("; "))

@@ -5,12 +5,14 @@ import org.apache.spark.sql.catalyst.analysis.{SQLFunctionNode, SQLScalarFunctio
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, SQLFunction}
 import org.apache.spark.sql.catalyst.expressions.{Expression, SubqueryExpression, UserDefinedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.json4s._
 import org.json4s.jackson.JsonMethods.{compact, render}
 
 /**
- * The ordinary views and functions of an analysed query, as this analysis found them. Somebody may redefine one while a
- * refresh runs and put it back: the catalog tells nothing of that, but the analysed query does.
+ * The ordinary views and functions of an analysed query, as this analysis found them, and the columns of paths. Somebody may
+ * redefine one while a refresh runs and put it back, and Spark takes the types at a path from its files: the catalog tells
+ * nothing of that, but the analysed query does.
  */
 object Meant {
   def of(frame: DataFrame): String = of(frame.queryExecution.analyzed)
@@ -20,6 +22,8 @@ object Meant {
       val itself = node match {
         case view: View => Seq(text(view.desc))
         case call: SQLFunctionNode => Seq(text(call.function))
+        case LogicalRelation(files: HadoopFsRelation, _, None, _, _) =>
+          Seq(texts(files.location.rootPaths.map(_.toString) :+ files.schema.json))
         case _ => Nil
       }
       itself ++ node.expressions.flatMap(_.collect(Function.unlift(called)))

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, HiveTableRelation}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
+import org.apache.spark.sql.catalyst.util.ResolveDefaultColumnsUtils
 import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier}
 import org.apache.spark.sql.connector.expressions.{Literal => Constant, NamedReference, Transform}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
@@ -44,12 +45,19 @@ private[spark] object PlanSource {
     case other => kind("other", simple(other), Nil)
   }
 
-  /** What tells a column of a table from another one of its name, by name. */
+  /**
+   * What tells a column of a table from another one of its name, by name: what the log of a lake table calls it, or what rows
+   * have of it whose file lacks it.
+   */
   def identities(plan: LogicalPlan): Map[String, String] = plan match {
     case LogicalRelation(files: HadoopFsRelation, _, _, _, _) if LakeRelations.format(files).nonEmpty =>
       LakeRelations.identities(files)
+    case LogicalRelation(files: HadoopFsRelation, _, _, _, _) =>
+      files.schema.filter(_.metadata.contains(Default)).map(each => each.name -> each.metadata.getString(Default)).toMap
     case _ => Map.empty
   }
+
+  private val Default = ResolveDefaultColumnsUtils.EXISTS_DEFAULT_COLUMN_METADATA_KEY
 
   private def logged(format: Format, files: HadoopFsRelation): List[JField] =
     aspect(LakeRelations.aspect(files)) ++ kind(format.name, format.name, files.partitionSchema.map(_.name)) ++ zone(format)

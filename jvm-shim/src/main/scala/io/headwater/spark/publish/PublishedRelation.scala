@@ -25,11 +25,15 @@ case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
     if (session.sparkContext.getLocalProperty(Overlay.Property) != null) plan else pointed(plan)
 
   private def pointed(plan: LogicalPlan): LogicalPlan = Access.rewrite(plan) {
-    case LogicalRelation(files: HadoopFsRelation, _, Some(cached), false, _)
+    case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(cached), false, _)
         if Views.is(cached) && cached.partitionColumnNames.nonEmpty && files.location.getClass == classOf[InMemoryFileIndex] =>
-      throw new HeadwaterException(
+      val setting = SQLConf.HIVE_MANAGE_FILESOURCE_PARTITIONS
+      Access.classic(session).sessionState.catalog.refreshTable(cached.identifier)
+      if (!Access.classic(session).sessionState.conf.getConf(setting)) throw new HeadwaterException(
         s"this session cannot read ${Names.key(cached.identifier)}: the catalog says where its partitions are, and " +
-          s"${SQLConf.HIVE_MANAGE_FILESOURCE_PARTITIONS.key} is false; set it to true")
+          s"${setting.key} is false; set it to true")
+      Tables.metadata(session, cached.identifier).filter(LakeTables.of(_).isEmpty).fold[LogicalPlan](relation)(
+        PublishedRelation.of(session, _, relation.output))
     case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(cached), false, _)
         if Views.is(cached) && FileFormats.isListing(files.location) =>
       Tables.metadata(session, cached.identifier).filterNot(now => same(cached, now) || LakeTables.of(now).nonEmpty).fold[LogicalPlan](relation) { published =>

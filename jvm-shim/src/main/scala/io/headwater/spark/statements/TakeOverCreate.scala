@@ -16,14 +16,14 @@ case class TakeOverCreate(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case create: CreateMaterializedViewAsSelect if create.childrenResolved =>
       Access.classic(session).sessionState.analyzer.checkAnalysis(create.query)
-      AskedStatement(TakeOverCreate.message(create))
+      AskedStatement(TakeOverCreate.message(session, create))
     case _ => plan
   }
 }
 
 object TakeOverCreate {
 
-  private[spark] def message(create: CreateMaterializedViewAsSelect): CreateQuestion = {
+  private[spark] def message(session: SparkSession, create: CreateMaterializedViewAsSelect): CreateQuestion = {
     val name = create.name match {
       case ResolvedIdentifier(catalog, identifier) => catalog.name +: identifier.namespace :+ identifier.name
       case other => throw new IllegalStateException(s"the view's name was not resolved: $other")
@@ -44,6 +44,6 @@ object TakeOverCreate {
       or_replace = create.getTagValue(StatementParser.OrReplace).isDefined,
       explained = create.getTagValue(StatementParser.Explained).isDefined,
       temporary = create.query.collectWithSubqueries { case view: View if view.isTempView => view.desc.identifier.table },
-      temporary_functions = Functions.temporary(create.query))
+      temporary_functions = Functions.temporary(session, create.query))
   }
 }

@@ -2,6 +2,7 @@ package org.apache.spark.sql.headwater
 
 import scala.collection.mutable.ArrayBuffer
 
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
@@ -17,7 +18,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
  *             gathered, too
  * @param tasks that read them
  */
-final case class Few(rows: Int, bytes: Long = Long.MaxValue, read: Option[Long] = None, tasks: Int = Int.MaxValue)
+final case class Few(rows: Int, bytes: Long = 64L << 20, read: Option[Long] = None, tasks: Int = Int.MaxValue)
 
 /**
  * Rows of queries in the memory of the driver. They are Spark's own rows, byte by byte: no value passes through a type of
@@ -40,7 +41,7 @@ object Gathered {
         n -> run.toRdd.mapPartitions(new Gathering(n, run.analyzed.output.map(_.dataType).toArray, few(n).rows, few(n).bytes))
       }.filter { case (n, rows) => rows.getNumPartitions <= few(n).tasks }
       val found = if (parts.isEmpty) Map.empty[Int, Seq[Part]]
-        else session.sparkContext.union(parts.map(_._2)).collect().toSeq.groupBy(_.of)
+        else collected(session.sparkContext.union(parts.map(_._2)), few)
       val ran = parts.map(_._1).toSet
       here.zipWithIndex.map {
         case (None, n) if ran(n) =>
@@ -49,6 +50,14 @@ object Gathered {
         case (known, _) => known
       }
     }
+  }
+
+  /** What tasks found, by query. */
+  private def collected(parts: RDD[Part], few: Seq[Few]): Map[Int, Seq[Part]] = {
+    val found = few.map(new Together(_))
+    parts.context.runJob[Part, Array[Part]](parts, new Taking, (task: Int, some: Array[Part]) =>
+      some.foreach(part => found(part.of).add(task, part)))
+    found.zipWithIndex.map { case (some, n) => n -> some.parts }.toMap
   }
 
   /** The rows of a query that Spark evaluates while it plans it; none if a job would compute them. */
@@ -72,6 +81,28 @@ object Gathered {
 
   private def fits(rows: Seq[UnsafeRow], few: Few): Boolean =
     rows.size <= few.rows && rows.iterator.map(_.getSizeInBytes.toLong).sum <= few.bytes
+}
+
+/** What the tasks of a query found. No rows are kept if all tasks have more than is few, however few each has. */
+private final class Together(few: Few) {
+  private var found = Seq.empty[(Int, Part)]
+  private var rows = 0
+  private var bytes = 0L
+
+  def add(task: Int, part: Part): Unit = {
+    rows += part.rows.length
+    bytes += part.rows.iterator.map(_.getSizeInBytes.toLong).sum
+    if (part.more || rows > few.rows || bytes > few.bytes) {
+      rows = few.rows + 1
+      found = Seq(task -> Part(part.of, Array.empty, more = true))
+    } else found :+= task -> part
+  }
+
+  def parts: Seq[Part] = found.sortBy(_._1).map(_._2)
+}
+
+private final class Taking extends (Iterator[Part] => Array[Part]) with Serializable {
+  override def apply(parts: Iterator[Part]): Array[Part] = parts.toArray
 }
 
 /** The rows of a task; none if there are `more` than wanted. */
