@@ -222,6 +222,26 @@ ODD = """SELECT id, s, ts, n, d, IF(id % 2 = 0, NULL, s) AS t, p FROM VALUES
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "json", "csv", "delta"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_the_first_line_of_a_file_may_end_within_a_text(spark: SparkSession, file_format: str, end: str) -> None:
+    """Some parsers take the first end of a line that they meet for that of the file. The parser of old dates knows
+    fewer patterns than the new one."""
+    spark.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    rows = [(1, f"a{end}b"), (2, "c\rd"), (3, "e\r\nf"), (4, "g\nh")]
+    columns = "id INT, s STRING"
+    spark.createDataFrame(rows, columns).write.format("delta").saveAsTable("texts")
+    query = "SELECT id, s, TIMESTAMP '2024-01-01 00:00:00.123456' AS ts FROM texts"
+    spark.sql(f"CREATE MATERIALIZED VIEW v USING {file_format} AS {query}").collect()
+    for policy in ("LEGACY", "CORRECTED"):
+        session = spark.newSession()
+        session.sql(f"USE {database(spark)}")
+        session.conf.set("spark.sql.legacy.timeParserPolicy", policy)
+        assert sorted((row.id, row.s) for row in session.table("v").collect()) == rows
+        assert {row.ts.microsecond for row in session.table("v").collect()} == {123456}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "json", "csv", "delta"])
 def test_a_view_holds_its_values_as_they_are(spark: SparkSession, file_format: str) -> None:
     spark.conf.set("spark.sql.session.timeZone", "Europe/Amsterdam")  # its offset had seconds once
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS")

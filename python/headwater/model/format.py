@@ -118,18 +118,22 @@ def _lake(name: str, title: str, **abilities: Any) -> Format:
 
 
 _MOMENTS = (
-    ("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXXXX"),
+    ("timeZone", "UTC"),
+    ("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"),
     ("timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"),
 )
-"""Timestamps with all that they have. By default, Spark writes milliseconds."""
+"""Timestamps with all that they have. By default, Spark writes milliseconds. In UTC no offset has seconds, for which
+the parser of ``timeParserPolicy = LEGACY`` knows no pattern."""
 
 _TEXTS = (
     ("ignoreLeadingWhiteSpace", "false"),
     ("ignoreTrailingWhiteSpace", "false"),
     ("multiLine", "true"),
+    ("lineSep", "\n"),
     ("escape", '"'),
 )
-"""Texts with blanks at their ends, several lines, quotes and backslashes."""
+"""Texts with blanks at their ends, several lines, quotes and backslashes. Without a stated end of lines, the parser
+takes the first that it meets, also within a text, and replaces it by another."""
 
 _SESSION = "set spark.sql.catalog.spark_catalog to"
 

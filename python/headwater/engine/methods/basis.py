@@ -137,11 +137,13 @@ def reflects(state: State, view: ViewState, run: Run, inputs: Inputs) -> bool:
     """
     known, region = state.tables[view.definition.view].partitions, Region(run.slices)
     # Partitions that are asked for by name are not searched among a million.
-    named = all(each.columns == frozenset(view.definition.partitioned_by) for each in run.slices)
+    columns = frozenset(view.definition.partitioned_by)
+    named = all(each.columns == columns for each in run.slices)
     found = [each for each in run.slices if each in known] if named else filter(region.covers, known)
     if not all(known[each].inputs == inputs for each in found):
         return False
-    pending = ((each, origins) for each, origins in view.pending.items() if not named or region.covers(each))
+    elsewhere = {each for each in view.pending if named and each.columns == columns and not region.covers(each)}
+    pending = ((each, origins) for each, origins in view.pending.items() if each not in elsewhere)
     behind = (*run.needs, *pending)
     origins = {origin for each, found in behind if each not in known for origin in found}
     return view.whole == inputs or not any(_may_be_in(state, inputs, each) for each in origins)

@@ -209,9 +209,11 @@ public final class Iceberg {
     /** Whether Iceberg's library counts a partition as one with another: it counts names, and NULL has that of the text `null`. */
     private static boolean isAmbiguous(PartitionSpec spec, StructLike partition) {
       for (int n = 0; n < spec.fields().size(); n++) {
-        if (((Types.NestedField) spec.partitionType().fields().get(n)).type().typeId() != Type.TypeID.STRING) continue;
+        Type.TypeID type = ((Types.NestedField) spec.partitionType().fields().get(n)).type().typeId();
+        if (type != Type.TypeID.STRING && type != Type.TypeID.BINARY && type != Type.TypeID.FIXED) continue;
+        if (((PartitionField) spec.fields().get(n)).transform().isVoid()) continue;
         Object value = partition.get(n, Object.class);
-        if (value == null || value.toString().equals("null")) return true;
+        if (value == null || type == Type.TypeID.STRING && value.toString().equals("null")) return true;
       }
       return false;
     }
