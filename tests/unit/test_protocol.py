@@ -28,11 +28,12 @@ from headwater.model.view import Column, Definition
 from headwater.model.work import WholePartitions, WholeView
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.jvm import wire
+from headwater.spark.jvm.connection import PAUSES
 from headwater.spark.jvm.counted import counts
 from headwater.spark.jvm.evaluator import SparkEvaluator
 from headwater.spark.jvm.facts import Asked, CatalogView, Fact, Pin, RunProgress
 from headwater.spark.jvm.job_groups import JobGroups
-from headwater.spark.jvm.shim import PAUSES, Shim
+from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import Failure, FailureKind
 from headwater.spark.observing.observer import Observer
 from headwater.spark.process.engine_process import EngineProcess
@@ -319,6 +320,7 @@ def test_a_statement_is_parsed_by_its_kind():
         ("-5", "-5"),
         ("DATE '2024-01-01'", "2024-01-01"),
         ("'it''s'", "it's"),
+        ('"a""b"', 'a"b'),
         ("''", ""),
     ],
 )
@@ -544,7 +546,7 @@ def test_a_driver_that_answers_is_not_gone(error: Exception, answers: bool):
 def test_a_driver_that_answers_in_a_moment_is_there(monkeypatch):
     """A connection may break, and a new one be refused, while the driver is busy."""
     failures = [ConnectionRefusedError()] * (len(PAUSES) - 1)
-    monkeypatch.setattr("headwater.spark.jvm.shim.PAUSES", (0.0,) * len(PAUSES))
+    monkeypatch.setattr("headwater.spark.jvm.connection.PAUSES", (0.0,) * len(PAUSES))
 
     def clock() -> int:
         if failures:

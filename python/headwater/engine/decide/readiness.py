@@ -41,7 +41,8 @@ MOST_PARTS = 1_000
 
 
 AHEAD = 60_000
-"""What is later than now by more ms waits for nothing. The clocks of engines are to differ by less."""
+"""A time that is later than now by more ms is of before the clock was set back, and nothing waits for it. The clocks
+of engines are to differ by less."""
 
 
 @frozen
@@ -78,7 +79,6 @@ def ready_of(state: State, name: str, now: int) -> Ready | None:
     if now < view.retry_at <= now + LONGEST_BACK_OFF + AHEAD:
         return None
     times = enumerate(zip(groups, _ends(state, name, groups), strict=True))
-    # The clock was set back since a change that is later than now, and how long ago that was is not known.
     chosen = [
         number
         for number, (each, at) in times

@@ -46,6 +46,7 @@ SKIPPED = 10
 
 
 LONGEST_BACK_OFF = 300_000
+"""The longest pause (ms) after a failure."""
 
 
 def back_off(failures: int) -> int:

@@ -25,7 +25,7 @@ from headwater.model.reason import Code
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition, Job
 from headwater.spark.jvm import sql
-from headwater.spark.jvm.shim import is_broken
+from headwater.spark.jvm.connection import is_broken
 from headwater.spark.jvm.wire import Create, Described, Session
 
 PARTITION = "partition"

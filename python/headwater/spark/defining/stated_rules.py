@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from headwater.algebra.derive import derive
+from headwater.algebra.derive.relation import short
 from headwater.model.dependency import Computed, Dependency
 from headwater.model.error import AnalysisFailed, DefinitionError
-from headwater.model.name import short
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.wire import Described
 
@@ -19,14 +19,14 @@ def refuse_unlasting(view: str, dependencies: Iterable[Dependency], describe: Ca
         describe: has Spark analyse a query.
 
     Raises:
-        DefinitionError: a rule calls a function of the catalog, which may be redefined, or one such as ``rand()``; or
-            Spark cannot analyse it.
+        DefinitionError: a rule calls a function of the catalog, which may be redefined, or one such as ``rand()``; it
+            reads a table; or Spark cannot analyse it.
     """
-    for each in (each for each in dependencies if each.stated):
-        for column, rule in (rule for one in each.occurrences for rule in one.columns):
-            if isinstance(rule, Computed) and (why := _why(rule, describe)):
-                rule_of = f"the rule that is stated for {column} by {short(each.source)}"
-                raise DefinitionError("PROPERTY", f"{rule_of} {why}", view)
+    stated = [each for each in dependencies if each.stated]
+    rules = [(each.source, *rule) for each in stated for one in each.occurrences for rule in one.columns]
+    for source, column, rule in rules:
+        if isinstance(rule, Computed) and (why := _why(rule, describe)):
+            raise DefinitionError("PROPERTY", f"the stated rule of {column} by {short(source)} {why}", view)
 
 
 def _why(rule: Computed, describe: Callable[[str], Described]) -> str:

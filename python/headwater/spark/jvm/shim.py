@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import Any, cast
@@ -18,6 +17,7 @@ from headwater.model.extract import Extract
 from headwater.model.measure import Effort
 from headwater.model.seen import ChangedRows
 from headwater.spark.jvm import wire
+from headwater.spark.jvm.connection import answers, is_broken
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Asked, CatalogView, Fact, Pin, RunProgress
 from headwater.spark.jvm.neighbourhood import Neighbourhood
@@ -27,15 +27,6 @@ from headwater.spark.jvm.wire import Failure, FailureKind
 
 SPARK_ERRORS = (PySparkException, Py4JError)
 """What a call of Spark raises: Spark's own errors, and those of the way to the driver."""
-
-PAUSES = (0.0, 0.2, 0.6)
-"""Seconds before each of the calls of which a driver that is there answers one."""
-
-
-def is_broken(error: BaseException) -> bool:
-    """Whether a call came to no answer: the gateway's connection broke, a new one was refused, or there is no such
-    function. Py4J has one error for all of these."""
-    return isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError))
 
 
 def _left(rows: ChangedRows, left: JavaObject | None) -> ChangedRows:
@@ -82,18 +73,7 @@ class Shim:
 
     def is_gone(self, error: BaseException) -> bool:
         """Whether an error says that there is no driver to talk to any more."""
-        return is_broken(error) and not self._answers()
-
-    def _answers(self) -> bool:
-        """Whether the driver answers, now or in a moment: a run that takes it for gone is never recorded as failed."""
-        for pause in PAUSES:
-            time.sleep(pause)
-            try:
-                self._jvm.java.lang.System.nanoTime()
-            except (Py4JError, ConnectionError):
-                continue
-            return True
-        return False
+        return is_broken(error) and not answers(self._jvm)
 
     def poll(self, millis: int) -> wire.Message | None:
         """The next message from the driver; ``None`` when none came in time."""

@@ -37,11 +37,12 @@ from headwater.runtime.recorder import Recorder, SystemClock
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm import wire
+from headwater.spark.jvm.connection import is_broken
 from headwater.spark.jvm.evaluator import SparkEvaluator
 from headwater.spark.jvm.job_groups import JobGroups
 from headwater.spark.jvm.sessions import Sessions, in_memory
 from headwater.spark.jvm.settings import Settings
-from headwater.spark.jvm.shim import Shim, is_broken
+from headwater.spark.jvm.shim import Shim
 from headwater.spark.observing.adopt import adopt, highest_written
 from headwater.spark.observing.observer import Observer
 from headwater.spark.observing.run_looks import RunLooks

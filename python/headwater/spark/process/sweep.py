@@ -45,9 +45,8 @@ class Sweeper:
         due = self._store.discarded(definition.view, now - definition.policy.retain)
         orphans = self._orphans(definition, now) if definition.root else []
         tables = self._formats.of_view(definition)
-        lake = definition.storage.commits
-        if lake and self._recorder.read(partial(_writes_for_long, view=definition.view, now=now)):
-            return  # an engine may have written files for so long that a clean-up takes them for left
+        if self._recorder.read(partial(_writes_for_long, definition=definition, now=now)):
+            return
         if tables.expire(definition, due):
             self._store.removed(due)
         self._remove_given_up(definition)
@@ -89,7 +88,8 @@ def _live(state: State, view: str) -> tuple[Run | None, set[Version], Version]:
     return run, live if run is None else {*live, run.version}, state.highest
 
 
-def _writes_for_long(state: State, view: str, now: int) -> bool:
-    """Whether a run of a view, of any engine, began longer ago than files stay that no version names."""
-    run = state.running.get(view)
-    return run is not None and now - run.started.at > state.views[view].definition.policy.retain // 2
+def _writes_for_long(state: State, definition: Definition, now: int) -> bool:
+    """Whether a run of a lake view, of any engine, began so long ago that a clean-up may take its files for left: it
+    deletes what no version names when the retention time is over. Half of that leaves time for the clean-up."""
+    run = state.running.get(definition.view) if definition.storage.commits else None
+    return run is not None and now - run.started.at > definition.policy.retain // 2

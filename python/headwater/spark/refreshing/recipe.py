@@ -12,9 +12,10 @@ from typing import Any
 from attrs import Factory, frozen
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.algebra.derive.relation import short
 from headwater.model.command import Launch
 from headwater.model.error import RefreshCancelled, RefreshFailed
-from headwater.model.name import PathName, named, short
+from headwater.model.name import PathName, named
 from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows
 from headwater.model.view import Definition, Job, Query

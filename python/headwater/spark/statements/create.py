@@ -87,9 +87,14 @@ class Declarations:
         self._refuse_other_case(definition, views)
         self.recorder.read(lambda state: graph.refuse_cycle(state.sources, view, definition.sources))
         same = known is not None and _same(known, definition)
+        if not same:
+            self._require_storable(definition)
         if known is not None and not same:
             _refuse_another_zone(known, definition)
-        self._require_storable(definition)
+            if definition.earlier and _shape(known) != _shape(definition):
+                raise DefinitionError(
+                    "COLUMNS", f"{view} reads earlier partitions of itself, so it keeps its columns; drop it first"
+                )
         if message.explained:
             pinned = {each for each in definition.sources if self._is_pinned(each)}
             return [[line] for line in foresee(definition, pinned)]
@@ -97,10 +102,6 @@ class Declarations:
             return self._declare(definition, message, later)
         if same:
             return [[f"{view} has this definition already; nothing was done"]]
-        if definition.earlier and _shape(known) != _shape(definition):
-            raise DefinitionError(
-                "COLUMNS", f"{view} reads earlier partitions of itself, so it keeps its columns; drop it first"
-            )
         return self._redeclare(definition, known, message, later)
 
     def _declare(self, definition: Definition, message: Create, later: bool) -> Sequence[Row]:

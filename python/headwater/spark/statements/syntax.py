@@ -179,9 +179,10 @@ class _Words:
         self._kind = kind
         # sqlglot takes all that follows SHOW for one opaque token; the leading verb is known anyway.
         verb = _LEADING.match(text)
-        rest = text[verb.end() :] if verb else text
+        self._sql = text[verb.end() :] if verb else text
         try:
-            self._tokens: list[Token] = [t for t in tokenize(rest, read="spark") if t.token_type != TokenType.SEMICOLON]
+            tokens = tokenize(self._sql, read="spark")
+            self._tokens: list[Token] = [each for each in tokens if each.token_type != TokenType.SEMICOLON]
         except SqlglotError as error:
             raise self._error(str(error)) from error
         self._at = 0
@@ -281,7 +282,7 @@ class _Words:
             more = self._tokens[self._at]
             if more.token_type != TokenType.STRING or more.start != token.end + 1:
                 break
-            text, token, self._at = f"{text}'{more.text}", more, self._at + 1
+            text, token, self._at = f"{text}{self._sql[more.start]}{more.text}", more, self._at + 1
         return text
 
     def _unexpected(self, wanted: str, back: int = 0) -> StatementError:

@@ -105,9 +105,8 @@ class FileTables(ViewFormat):
         if columns:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
         counted = self._shim.counted(frame, columns, hashed)
-        writer = (
-            counted.frame.write.format(definition.format).options(**dict(definition.storage.options)).mode("overwrite")
-        )
+        writer = counted.frame.write.format(definition.format).mode("overwrite")
+        writer = writer.options(**dict(definition.storage.options))
         (writer.partitionBy(*columns) if columns else writer).save(place)
         return counted
 

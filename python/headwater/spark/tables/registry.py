@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import evolve
 from pyspark.sql import SparkSession
 
+from headwater.logger import log
 from headwater.model.error import RefreshFailed
 from headwater.model.partition import Version
 from headwater.model.reason import Code, Reason
 from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.view import Definition
+from headwater.spark.jvm.connection import is_broken
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.sessions import Sessions
-from headwater.spark.jvm.shim import Shim, is_broken
+from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.delta import DeltaTables
 from headwater.spark.tables.files import FileTables
 from headwater.spark.tables.iceberg import IcebergTables
 from headwater.spark.tables.table_format import TableFormat, ViewFormat
-
-log = logging.getLogger(__name__)
 
 OWN = (DeltaTables, IcebergTables)
 """The formats whose classes Spark does not have. A new one joins here, and in the table of ``model/format.py``."""

@@ -27,6 +27,7 @@ import org.apache.iceberg.spark.SparkV2Filters;
 import org.apache.iceberg.spark.actions.RewriteDataFilesSparkAction;
 import org.apache.iceberg.spark.actions.SparkActions;
 import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.iceberg.transforms.Transform;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.PropertyUtil;
@@ -209,11 +210,10 @@ public final class Iceberg {
     /** Whether Iceberg's library counts a partition as one with another: it counts names, and NULL has that of the text `null`. */
     private static boolean isAmbiguous(PartitionSpec spec, StructLike partition) {
       for (int n = 0; n < spec.fields().size(); n++) {
-        Type.TypeID type = ((Types.NestedField) spec.partitionType().fields().get(n)).type().typeId();
-        if (type != Type.TypeID.STRING && type != Type.TypeID.BINARY && type != Type.TypeID.FIXED) continue;
-        if (((PartitionField) spec.fields().get(n)).transform().isVoid()) continue;
-        Object value = partition.get(n, Object.class);
-        if (value == null || type == Type.TypeID.STRING && value.toString().equals("null")) return true;
+        Type type = ((Types.NestedField) spec.partitionType().fields().get(n)).type();
+        if (type.typeId() != Type.TypeID.STRING) continue; // of other types, no value that is followed has this name
+        Transform transform = ((PartitionField) spec.fields().get(n)).transform();
+        if (!transform.isVoid() && "null".equals(transform.toHumanString(type, partition.get(n, Object.class)))) return true;
       }
       return false;
     }

@@ -19,7 +19,8 @@ private[spark] object FileTables extends ViewFormat {
         asked.table,
         kind = if (isView) "view" else "table",
         created = meta.createTime,
-        schema = (meta.schema.json +: (meta.viewText.map(view => s"$view ${Meant.digest(meta)}") ++ format(session, meta)).toSeq).mkString(" "),
+        schema = (Seq(meta.schema.json) ++ meta.viewText ++ Option.when(isView)(Meant.digest(meta)) ++ format(session, meta))
+          .mkString(" "),
         location = meta.storage.locationUri.map(uri => new Path(uri).toString),
         properties = Tables.own(meta.properties))
       if (isView) found else contents(session, meta, asked, found)

@@ -3,7 +3,7 @@ package io.headwater.spark
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.{SQLFunctionNode, SQLScalarFunction}
-import org.apache.spark.sql.catalyst.catalog.CatalogFunction
+import org.apache.spark.sql.catalyst.catalog.{CatalogFunction, SessionCatalog}
 import org.apache.spark.sql.catalyst.expressions.{ApplyFunctionExpression, Expression, UserDefinedExpression}
 import org.apache.spark.sql.catalyst.expressions.aggregate.V2Aggregator
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -45,10 +45,15 @@ object Functions {
    * an extension registers in each session are none.
    */
   def temporary(session: SparkSession, plan: LogicalPlan): Seq[String] = {
-    lazy val everywhere = Access.classic(session).newSession().sessionState
+    lazy val everywhere = {
+      val other = Access.classic(session).newSession().sessionState
+      other.analyzer // some extensions register with it
+      other.catalog
+    }
+    def meaning(catalog: SessionCatalog, function: FunctionIdentifier) = catalog.lookupFunctionInfo(function).getClassName
     all(plan).filter(_.database.isEmpty).distinct.filterNot { function =>
-      everywhere.analyzer // some extensions register with it
-      everywhere.catalog.isTemporaryFunction(function)
+      everywhere.isTemporaryFunction(function) &&
+        meaning(everywhere, function) == meaning(Access.classic(session).sessionState.catalog, function)
     }.map(_.funcName)
   }
 

@@ -26,20 +26,14 @@ case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
 
   private def pointed(plan: LogicalPlan): LogicalPlan = Access.rewrite(plan) {
     case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(cached), false, _)
-        if Views.is(cached) && cached.partitionColumnNames.nonEmpty && files.location.getClass == classOf[InMemoryFileIndex] =>
-      val setting = SQLConf.HIVE_MANAGE_FILESOURCE_PARTITIONS
-      Access.classic(session).sessionState.catalog.refreshTable(cached.identifier)
-      if (!Access.classic(session).sessionState.conf.getConf(setting)) throw new HeadwaterException(
-        s"this session cannot read ${Names.key(cached.identifier)}: the catalog says where its partitions are, and " +
-          s"${setting.key} is false; set it to true")
-      Tables.metadata(session, cached.identifier).filter(LakeTables.of(_).isEmpty).fold[LogicalPlan](relation)(
-        PublishedRelation.of(session, _, relation.output))
-    case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(cached), false, _)
         if Views.is(cached) && FileFormats.isListing(files.location) =>
-      Tables.metadata(session, cached.identifier).filterNot(now => same(cached, now) || LakeTables.of(now).nonEmpty).fold[LogicalPlan](relation) { published =>
-        Access.classic(session).sessionState.catalog.refreshTable(cached.identifier)
-        PublishedRelation.of(session, published, relation.output)
-      }
+      val lists = listsDirectories(cached, files)
+      Tables.metadata(session, cached.identifier).filterNot(now => same(cached, now) && !lists || LakeTables.of(now).nonEmpty)
+        .fold[LogicalPlan](relation) { published =>
+          Access.classic(session).sessionState.catalog.refreshTable(cached.identifier)
+          if (lists) requirePartitions(published)
+          PublishedRelation.of(session, published, relation.output)
+        }
     case relation: HiveTableRelation if isLate(relation.tableMeta) =>
       val name = Names.table(Names.key(relation.tableMeta.identifier))
       LakeTables.load(session, name).filter(LakeRelations.format(_).nonEmpty).fold[LogicalPlan](relation)(table =>
@@ -49,6 +43,17 @@ case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
   /** Iceberg's catalog asks for a table of its own first, and then for another. A view may change its format in between. */
   private def isLate(entry: CatalogTable): Boolean = !Internal.is(session) &&
     Views.are(entry.properties) && LakeTables.of(entry).exists(_.own_catalogs) && LakeTables.mixes(session)
+
+  /** Whether Spark found the files of a partitioned view by its directory, which is empty, and not by its partitions. */
+  private def listsDirectories(view: CatalogTable, files: HadoopFsRelation): Boolean =
+    view.partitionColumnNames.nonEmpty && files.location.getClass == classOf[InMemoryFileIndex]
+
+  private def requirePartitions(view: CatalogTable): Unit = {
+    val setting = SQLConf.HIVE_MANAGE_FILESOURCE_PARTITIONS
+    if (!Access.classic(session).sessionState.conf.getConf(setting)) throw new HeadwaterException(
+      s"this session cannot read ${Names.key(view.identifier)}: the catalog says where its partitions are, and " +
+        s"${setting.key} is false; set it to true")
+  }
 
   private def same(cached: CatalogTable, published: CatalogTable): Boolean =
     cached.storage.locationUri == published.storage.locationUri &&

@@ -86,16 +86,14 @@ object Gathered {
 /** What the tasks of a query found. No rows are kept if all tasks have more than is few, however few each has. */
 private final class Together(few: Few) {
   private var found = Seq.empty[(Int, Part)]
-  private var rows = 0
-  private var bytes = 0L
+  private var rows, bytes = 0L
+  private var more = false
 
   def add(task: Int, part: Part): Unit = {
     rows += part.rows.length
     bytes += part.rows.iterator.map(_.getSizeInBytes.toLong).sum
-    if (part.more || rows > few.rows || bytes > few.bytes) {
-      rows = few.rows + 1
-      found = Seq(task -> Part(part.of, Array.empty, more = true))
-    } else found :+= task -> part
+    more ||= part.more || rows > few.rows || bytes > few.bytes
+    found = if (more) Seq(task -> Part(part.of, Array.empty, more = true)) else found :+ (task -> part)
   }
 
   def parts: Seq[Part] = found.sortBy(_._1).map(_._2)
