@@ -77,6 +77,13 @@ class Upstream(Enum):
     HOLD = "hold"
 
 
+class FloatingPoint(Enum):
+    """What sums of floating-point numbers are: those that Spark adds up in the order of the rows, or the exact ones."""
+
+    COMPUTED = "computed"
+    EXACT = "exact"
+
+
 class Consistency(Enum):
     """Whether a view waits until its sources show one state of each table, or reads the newest of each."""
 
@@ -209,6 +216,9 @@ class Policy:
     timeout: int | None = _asks("How long may a refresh take?", duration, otherwise="as long as it needs")
     fill: Fill = _asks("Does `CREATE` wait for the rows?", _one_of(Fill), "now")
     method: tuple[Mode, ...] | None = _asks("How are changes followed?", _methods, "auto")
+    floating_point: FloatingPoint = _asks(
+        "What are sums of floating-point numbers?", _one_of(FloatingPoint), "computed"
+    )
     verify: int | None = _asks("How often is a sample compared with the query?", duration, otherwise="never")
     compaction: bool = _asks("Are small files put together?", _one_of(SWITCH), "off")
     retain: int = _asks("How long do replaced rows stay on disk?", duration, "1 hour")

@@ -38,13 +38,16 @@ _WITH_COPIES = ("Min", "Max", "BoolAnd", "BoolOr")
 """Aggregates that have the same result with copies of rows."""
 
 
-def derive_totals(description: Mapping[str, Any], joined: Mapping[str, Any] | None = None) -> dict[str, Adding]:
+def derive_totals(
+    description: Mapping[str, Any], joined: Mapping[str, Any] | None = None, exact: bool = False
+) -> dict[str, Adding]:
     """For each table that a query reads, whether the totals can follow its changed rows.
 
     Args:
         description: the analysed query, as ``PlanJson.analysed`` writes it, parsed.
         joined: what its lowest aggregate takes, or the query if it has no aggregate, with joins in place of subqueries;
             none if it has no subquery.
+        exact: whether the view asks for exact sums of floating-point numbers.
     """
     root = Reader(description).root
     sources = relations_of(root)
@@ -56,7 +59,7 @@ def derive_totals(description: Mapping[str, Any], joined: Mapping[str, Any] | No
         return {
             table: evolve(each, rows=True, takes=each.possible and not linear[table]) for table, each in found.items()
         }
-    if why := _without(aggregate):
+    if why := _without(aggregate, exact):
         return {table: Adding(why) for table in sources}
     return _followed(_below(aggregate), joined, sources, _is_of_sets(aggregate) or _ignores_copies(aggregate))
 
@@ -116,7 +119,7 @@ def _sides(node: Node) -> Iterator[Node]:
 # --- the aggregate
 
 
-def _without(aggregate: Node) -> Reason | None:
+def _without(aggregate: Node, exact: bool) -> Reason | None:
     """Why an aggregate has no totals; ``None`` if it has."""
     keys: tuple[Expr, ...] = aggregate.groupings if aggregate.op == "Aggregate" else aggregate.output
     for key in keys:
@@ -129,7 +132,7 @@ def _without(aggregate: Node) -> Reason | None:
             case Call(deterministic=False):
                 return Reason(Code.QUERY_NONDETERMINISTIC, f"{each.name} has another value each time")
             case Call(kind="aggregate"):
-                if why := unknown(each):
+                if why := unknown(each, exact):
                     return why
             case Call(kind="window" | "function"):
                 code = Code.QUERY_WINDOW if each.kind == "window" else Code.QUERY_FUNCTION

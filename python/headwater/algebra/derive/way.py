@@ -182,7 +182,7 @@ def _are_comparable(expressions: Iterable[Expr]) -> bool:
 
 
 def _is_inexact(call: Call) -> bool:
-    return unknown(evolve(call, distinct=False)) is not None
+    return unknown(evolve(call, distinct=False), exact=False) is not None
 
 
 def _parts(node: Node) -> Iterator[Expr]:

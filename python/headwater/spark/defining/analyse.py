@@ -19,6 +19,7 @@ from headwater.model.dependency import Adding, Computed, Dependency, Keys, Occur
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.format import Format
 from headwater.model.name import TableName, kept
+from headwater.model.policy import FloatingPoint
 from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition, Job, Query
 from headwater.model.work import Mode
@@ -189,7 +190,9 @@ class Analyst:
         dependencies = _maintained(
             _with_stated(definition, columns, derivation),
             derive_keys(description.plan, partitioned, types),
-            derive_totals(description.plan, description.joined),
+            derive_totals(
+                description.plan, description.joined, definition.policy.floating_point is FloatingPoint.EXACT
+            ),
         )
         meaning = fingerprint(description.plan, self._zones(derivation))
         self._meant.setdefault(meaning, set()).add(description.meant)

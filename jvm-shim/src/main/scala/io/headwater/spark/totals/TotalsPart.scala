@@ -3,7 +3,7 @@ package io.headwater.spark
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.types.{DataType, IntegerType}
+import org.apache.spark.sql.types.{DataType, DoubleType, FloatType, IntegerType, LongType}
 
 /** A column of totals: its value for a group of rows, and how it is put together of several. */
 private[spark] final case class TotalsPart(name: String, value: AggregateExpression, kind: TotalsPart.Kind) {
@@ -25,6 +25,7 @@ private[spark] final case class TotalsPart(name: String, value: AggregateExpress
         val unknown = adding.count.map(each => Alias(lost(own, columns(each)), s"$name lost")())
         Alias(adding.sum(If(came, own, adding.minus(own))), name)() +: unknown.toSeq
       case Toggling => Seq(Alias(BitXorAgg(own).toAggregateExpression(), name)())
+      case Exact => Seq(Alias(ExactTotal(own, came).toAggregateExpression(), name)())
       case Extreme(least) =>
         def of(value: Expression) = (if (least) Min(value) else Max(value)).toAggregateExpression()
         Seq(
@@ -43,7 +44,7 @@ private[spark] final case class TotalsPart(name: String, value: AggregateExpress
         val sum = adding.as(now, value.dataType)
         val unknown = Or(taken(s"$name lost"), And(IsNull(sum), GreaterThan(taken(count), Literal(0L))))
         If(unknown, failed("a sum is too large"), sum)
-      case Toggling => now
+      case Toggling | Exact => now
       case Extreme(_) =>
         val known = If(wentLast(taken), failed("the least or greatest value of a group went"), now)
         If(EqualTo(taken(Rows), Literal(0L)), Literal(null, value.dataType), known)
@@ -70,6 +71,7 @@ private[spark] final case class TotalsPart(name: String, value: AggregateExpress
       case adding @ Adding(Some(count), _) =>
         If(lost(own, columns(count)), Literal(null, value.dataType), adding.as(adding.sum(own), value.dataType))
       case Toggling => BitXorAgg(own).toAggregateExpression()
+      case Exact => ExactTotal(own, Literal.TrueLiteral).toAggregateExpression()
       case Extreme(least) => (if (least) Min(own) else Max(own)).toAggregateExpression()
     }, name)()
   }
@@ -95,6 +97,9 @@ private[spark] object TotalsPart {
 
   /** Its bits are toggled by the rows that come, and once more when these go. */
   case object Toggling extends Kind
+
+  /** It is an exact sum. What goes is taken away, and nothing is rounded. */
+  case object Exact extends Kind
   final case class Extreme(least: Boolean) extends Kind
 
   /** The part that counts the rows of a group. */
@@ -110,7 +115,13 @@ private[spark] object TotalsPart {
     def counted(x: Expression, name: String = "count") = TotalsPart(s"$name$n", same(Count(x)), Adding())
     def summed(x: Expression, in: NumericEvalContext) =
       Seq(counted(x), TotalsPart(s"sum$n", same(Sum(x, in)), Adding(Some(s"count$n"), in)))
+    def exact(x: Expression) = TotalsPart(exactly(n), same(ExactSum(Cast(x, DoubleType))), Exact)
     function.aggregateFunction match {
+      case Sum(x, _) if isFloating(x) => Seq(counted(x), exact(x))
+      case Average(x, _) if isAddedAsDouble(x) => Seq(counted(x), exact(x))
+      case moments: CentralMomentAgg =>
+        Seq(counted(moments.child), exact(moments.child),
+          TotalsPart(s"squares$n", same(ExactSum(moments.child, squared = true)), Exact))
       case Sum(x, context) => summed(x, context)
       case Average(x, mode) => summed(x, NumericEvalContext.fromSQLConf(SQLConf.get).copy(evalMode = mode))
       case _: Count => Seq(TotalsPart(s"count$n", same(function.aggregateFunction), Adding()))
@@ -131,13 +142,16 @@ private[spark] object TotalsPart {
   def value(function: AggregateExpression, n: Int, totals: Map[String, Attribute]): Expression = {
     lazy val count = totals(s"count$n")
     if (DistinctValues.takesOnce(function)) totals(once(n)) else function.aggregateFunction match {
+      case Sum(x, _) if isFloating(x) => nullIfNone(ExactAsDouble(totals(exactly(n))), count)
       case _: Sum => nullIfNone(totals(s"sum$n"), count)
       case average: Average =>
         val Seq(sum, number) = average.aggBufferAttributes
-        val known = Map(sum.exprId -> Cast(totals(s"sum$n"), sum.dataType), number.exprId -> count)
-        nullIfNone(average.evaluateExpression.transform {
-          case each: AttributeReference if known.contains(each.exprId) => known(each.exprId)
-        }, count)
+        val known = if (isAddedAsDouble(average.child)) ExactAsDouble(totals(exactly(n))) else Cast(totals(s"sum$n"), sum.dataType)
+        nullIfNone(evaluated(average, sum -> known, number -> count), count)
+      case moments: CentralMomentAgg =>
+        val Seq(number, _, second) = moments.aggBufferAttributes
+        val deviation = ExactDeviation(totals(exactly(n)), totals(s"squares$n"), count)
+        evaluated(moments, number -> Cast(count, number.dataType), second -> deviation)
       case _: Count | _: CountIf => count
       case _: BoolAnd => nullIfNone(EqualTo(totals(s"true$n"), count), count)
       case _: BoolOr => nullIfNone(GreaterThan(totals(s"true$n"), Literal(0L)), count)
@@ -145,6 +159,20 @@ private[spark] object TotalsPart {
       case _ => totals(s"extreme$n")
     }
   }
+
+  /** The result of a function by the values of its buffer. */
+  private def evaluated(function: DeclarativeAggregate, known: (AttributeReference, Expression)*): Expression = {
+    val values = known.map { case (column, value) => column.exprId -> value }.toMap
+    function.evaluateExpression.transform { case each: AttributeReference if values.contains(each.exprId) => values(each.exprId) }
+  }
+
+  private def isFloating(x: Expression): Boolean = x.dataType == FloatType || x.dataType == DoubleType
+
+  /** Whether Spark adds values up as floating point for their average. */
+  private def isAddedAsDouble(x: Expression): Boolean = isFloating(x) || x.dataType == LongType
+
+  /** The column with the exact sum of the `n`th function. */
+  private def exactly(n: Int): String = s"exact$n"
 
   /** Whether some sum was too large, among several of which each adds so many values. */
   private def lost(sum: Expression, count: Expression): AggregateExpression =
