@@ -52,6 +52,23 @@ def test_a_changed_row_is_followed_by_its_key(spark: SparkSession, journal: Jour
     assert runs(journal.events(), view)[1:] == [(Mode.KEYS, "")] * 4
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("method", ["keys", "incremental"])
+def test_values_within_values_that_are_never_null(spark: SparkSession, journal: Journal, method: str) -> None:
+    """Tables do not keep that they are never NULL."""
+    spark.sql("CREATE TABLE t (k INT, x INT) USING delta")
+    spark.sql("INSERT INTO t VALUES (1, 1), (2, NULL)")
+    query = "SELECT k, named_struct('a', array(x), 'b', map(1, named_struct('c', 2))) AS s FROM t WHERE k > 0"
+    asked = f"TBLPROPERTIES ('headwater.method' = '{method}, full')"
+    spark.sql(f"CREATE MATERIALIZED VIEW v USING delta {asked} AS {query}")
+    for statement in ("INSERT INTO t VALUES (3, 3)", "UPDATE t SET x = 5 WHERE k = 2", "DELETE FROM t WHERE k = 1"):
+        spark.sql(statement)
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        assert spark.sql("VERIFY MATERIALIZED VIEW v").first().result == "equal"
+    expected = {"keys": Mode.KEYS, "incremental": Mode.CHANGES}[method]
+    assert runs(journal.events(), f"{database(spark)}.v")[1:] == [(expected, "")] * 3
+
+
 @pytest.mark.parametrize(
     "columns", ["sum(x) AS s", "d, x, sum(x) OVER (PARTITION BY t.p, t.k ORDER BY d) AS s"], ids=["sums", "window"]
 )

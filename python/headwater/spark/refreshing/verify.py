@@ -13,6 +13,19 @@ from functools import reduce
 from attrs import frozen
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    CalendarIntervalType,
+    DataType,
+    DoubleType,
+    FloatType,
+    GeographyType,
+    GeometryType,
+    MapType,
+    StringType,
+    StructType,
+    VariantType,
+)
 
 from headwater.model.dependency import common
 from headwater.model.error import StatementError
@@ -138,7 +151,10 @@ def _difference(query: DataFrame, view: DataFrame, columns: Sequence[Declared], 
     Args:
         nameless: columns of which some strings are stored as NULL.
     """
-    known = [_comparable(column, column.name in nameless).alias(f"c{n}") for n, column in enumerate(columns)]
+    known = [
+        _comparable(column, query.schema[n].dataType, column.name in nameless).alias(f"c{n}")
+        for n, column in enumerate(columns)
+    ]
     weighted = query.select(*known, F.lit(1).alias("weight")).unionAll(view.select(*known, F.lit(-1).alias("weight")))
     names = [f"c{n}" for n in range(len(columns))]
     left = weighted.groupBy(*names).agg(F.sum("weight").alias("weight")).where("weight <> 0")
@@ -152,19 +168,39 @@ def _difference(query: DataFrame, view: DataFrame, columns: Sequence[Declared], 
     return Difference(missing, surplus, example or "")
 
 
-def _comparable(column: Declared, nameless: bool) -> Column:
-    """A column such that values are equal if Spark groups them together.
+def _comparable(column: Declared, type_: DataType, nameless: bool) -> Column:
+    """A column such that values are equal if Spark groups them together, and floating point if its first digits are.
 
     Raises:
         StatementError: there is none.
     """
-    own, type_ = F.col(sql.identifier(column.name)), column.type.upper()
-    if re.fullmatch(r"FLOAT|DOUBLE", type_):
-        return F.format_string(f"%.{DIGITS - 1}e", own.cast("double") + F.lit(0.0))
-    if re.match(r"CHAR\b", type_):
+    own = F.col(sql.identifier(column.name))
+    if re.match(r"CHAR\b", column.type.upper()):
         return F.rtrim(own)
-    if type_.startswith("MAP<") and "MAP<" not in type_[4:]:
-        return F.array_sort(F.map_entries(own))
-    if re.search(r"MAP<|\b(VARIANT|INTERVAL|GEOMETRY|GEOGRAPHY)\b", type_):
-        raise StatementError(f"the column {column.name} is a {column.type}, of which Spark does not compare values")
-    return F.when(~own.isin(*NAMELESS), own) if nameless and sql.is_text(column.type) else own
+    if isinstance(type_, StringType):
+        return F.when(~own.isin(*NAMELESS), own) if nameless else own
+    return _by_value(own, type_, column)
+
+
+def _by_value(own: Column, type_: DataType, of: Declared) -> Column:
+    """A value of a column, or one within it. A map becomes the sorted list of its entries."""
+    match type_:
+        case FloatType() | DoubleType():
+            return F.format_string(f"%.{DIGITS - 1}e", own.cast("double") + F.lit(0.0))
+        case ArrayType():
+            return F.transform(own, lambda each: _by_value(each, type_.elementType, of))
+        case MapType():
+            entries = F.transform(
+                F.map_entries(own),
+                lambda each: F.struct(
+                    _by_value(each["key"], type_.keyType, of), _by_value(each["value"], type_.valueType, of)
+                ),
+            )
+            return F.array_sort(entries)
+        case StructType():
+            within = [_by_value(own.getField(each.name), each.dataType, of) for each in type_.fields]
+            return F.when(own.isNotNull(), F.struct(*(each.alias(f"f{n}") for n, each in enumerate(within))))
+        case VariantType() | CalendarIntervalType() | GeometryType() | GeographyType():
+            raise StatementError(f"the column {of.name} is a {of.type}, of which Spark does not compare values")
+        case _:
+            return own

@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Command, LogicalPlan, Parsed
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.CommandExecutionMode
+import org.apache.spark.sql.headwater.Access
 import org.json4s.JsonAST._
 import org.json4s.jackson.JsonMethods.{compact, render}
 
@@ -53,7 +54,7 @@ object PlanJson {
       JObject(
         "id" -> JInt(numbering.of(column)),
         "name" -> JString(column.name),
-        "type" -> JString(rawType.sql),
+        "type" -> JString(Access.stored(rawType).sql),
         "nullable" -> JBool(column.nullable),
         "comment" -> (if (column.metadata.contains("comment")) JString(column.metadata.getString("comment")) else JNull))
     }

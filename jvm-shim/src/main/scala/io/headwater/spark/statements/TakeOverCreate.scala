@@ -31,7 +31,7 @@ object TakeOverCreate {
     val spec = create.tableSpec.asInstanceOf[TableSpec]
     CreateQuestion(
       name = name.toSeq,
-      columns = create.columns.map(column => ColumnDef(column.name, column.dataType.sql, column.comment)),
+      columns = create.columns.map(column => ColumnDef(column.name, Access.stored(column.dataType).sql, column.comment)),
       partitioning = create.partitioning.map {
         case transform if transform.name == "identity" => transform.references.head.fieldNames.mkString(".")
         case other => other.describe

@@ -19,6 +19,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, InsertIntoH
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2Strategy}
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.DataType
 
 /**
  * An error of a Headwater statement: a message that names the object and the remedy. It has no stack, which Spark Connect would
@@ -140,6 +141,9 @@ object Access {
     val found = frame(session)(plan)
     Gathered.local(found).fold(found.queryExecution.toRdd.map(Copied).collect())(_.toArray[InternalRow])
   }
+
+  /** A type as tables store it: no part of a value is said to be never NULL. */
+  def stored(kind: DataType): DataType = kind.asNullable
 
   /** An expression over columns of a query, as a column. */
   def column(expression: Expression): Column = ExpressionUtils.column(expression)
