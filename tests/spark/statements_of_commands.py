@@ -130,6 +130,7 @@ ConvertToDeltaCommand CONVERT TO DELTA delta.`{root}`
 ConvertToDeltaCommand CONVERT TO DELTA parquet.`{root}/p=1`
 CreateDeltaTableCommand CREATE OR REPLACE TABLE {v} SHALLOW CLONE base_delta
 CreateDeltaTableCommand CREATE OR REPLACE TABLE delta.`{root}` SHALLOW CLONE base_delta
+CreateTable CREATE TABLE other (n INT) USING delta LOCATION '{root}/within'
 DeleteCommand DELETE FROM delta.`{root}`
 UpdateCommand UPDATE delta.`{root}` SET n = 2
 MergeIntoCommand MERGE INTO delta.`{root}` t USING (SELECT 1 AS n) o ON o.n = t.n WHEN MATCHED THEN DELETE

@@ -140,6 +140,7 @@ def views(spark: SparkSession, warehouse: Path) -> Iterator[Views]:
     # Tables that had the directory before the view did.
     spark.sql(f"CREATE TABLE at_files (n BIGINT) USING parquet LOCATION '{base}/v'")
     spark.sql(f"CREATE TABLE text_at_files (n BIGINT) STORED AS textfile LOCATION '{base}/v'")
+    (warehouse / f"{own}.db/v").rmdir()  # a view takes no directory that is there
     spark.sql("CREATE TABLE base_delta USING delta AS SELECT CAST(1 AS BIGINT) AS n, 1 AS p")
     spark.sql(f"CREATE NAMESPACE lake.{own}")
     spark.sql(f"CREATE TABLE lake.{own}.base_iceberg USING iceberg AS SELECT CAST(1 AS BIGINT) AS n, 1 AS p")
@@ -330,3 +331,11 @@ def test_each_command_that_can_change_a_table_has_a_statement() -> None:
     run = {name for name, _ in listed}
     asked = spark_commands.LAKE | spark_commands.CREATING | spark_commands.DROPPING | spark_commands.OTHER_SOURCES
     assert asked - run == said.UNREACHED.keys()
+
+
+def test_a_store_with_the_name_of_a_marker_marks_no_view(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / ".headwater").write_bytes(b"SQLite format 3".ljust(4096, b"\0"))
+    spark.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path / 'export'}' USING parquet SELECT 1 AS n")
+    spark.sql(f"CREATE TABLE beside USING parquet LOCATION '{tmp_path / 'beside'}' AS SELECT 1 AS n")
+    spark.sql("INSERT INTO beside VALUES (2)")
+    assert spark.table("beside").count() == 2

@@ -223,6 +223,35 @@ def test_rows_that_an_option_leaves_out(spark: SparkSession, tmp_path: Path) -> 
     assert spark.table("v").count() == 1
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("method", ["keys", "incremental"])
+def test_a_row_is_judged_by_the_columns_that_the_query_reads(spark: SparkSession, tmp_path: Path, method: str) -> None:
+    """Spark leaves a malformed row out, or shows it in a column, by the columns that are read of it."""
+    spark.sql("CREATE TABLE names (k INT, name STRING) USING delta")
+    spark.sql("INSERT INTO names VALUES (7, 'x')")
+    tables = (
+        ("lines", "csv OPTIONS (mode 'DROPMALFORMED')", "k INT, v INT, w INT", "7,1,1\n", "7,10,odd\n"),
+        (
+            "notes",
+            "json",
+            "k INT, v INT, w INT, _corrupt_record STRING",
+            '{"k": 7, "v": 1}',
+            '{"k": 7, "v": 1, "w": "odd"}',
+        ),
+    )
+    for name, format, columns, first, second in tables:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1").write_text(first)
+        spark.sql(f"CREATE TABLE {name} ({columns}) USING {format} LOCATION '{tmp_path / name}'")
+        counted = "count(_corrupt_record)" if name == "notes" else "count(*)"
+        query = f"SELECT n.k, sum(v) AS v, {counted} AS c FROM {name} s JOIN names n ON s.k = n.k GROUP BY n.k"
+        asked = f"TBLPROPERTIES ('headwater.method' = '{method}, full')"
+        spark.sql(f"CREATE MATERIALIZED VIEW of_{name} USING delta {asked} AS {query}")
+        (tmp_path / name / "2").write_text(second)
+        drain(spark)
+        assert_equals_query(spark, f"of_{name}", query)
+
+
 def test_another_default_of_a_column_that_files_lack(spark: SparkSession, tmp_path: Path) -> None:
     place, query = f"USING parquet LOCATION '{tmp_path / 't'}'", "SELECT sum(b) AS b FROM t"
     spark.sql(f"CREATE TABLE t (a INT) {place}")

@@ -199,6 +199,12 @@ def test_a_setting_that_was_not_made_has_its_default(plain_spark: SparkSession, 
         configured.remove(key)
 
 
+def test_what_no_session_can_set_is_not_kept(plain_spark: SparkSession) -> None:
+    captured = plain_spark._jvm.io.headwater.spark.Captured
+    assert captured.keeps("spark.sql.legacy.timeParserPolicy")
+    assert not captured.keeps("spark.sql.legacy.sessionInitWithConfigDefaults")
+
+
 def test_each_setting_of_spark_is_kept_or_listed(plain_spark: SparkSession) -> None:
     """A new setting of Spark that a view does not keep fails here: it joins a group of the list whose reason holds,
     or the kept ones. A new setting that a view keeps needs no look: to keep it is never wrong."""

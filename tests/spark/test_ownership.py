@@ -37,10 +37,48 @@ def test_a_directory_in_use_is_left_alone(source: SparkSession, home: Path) -> N
     (home / "v").mkdir(parents=True)
     (home / "v" / "mine.txt").write_text("mine")
     source.sql(f"CREATE MATERIALIZED VIEW v AS {QUERY}")
-    assert location(source, "v").startswith(f"{home}/v_2/")
+    assert location(source, "v").startswith(f"{home}/v-2/")
     source.sql("DROP MATERIALIZED VIEW v")
     assert (home / "v" / "mine.txt").read_text() == "mine"
-    assert not (home / "v_2").exists()
+    assert not (home / "v-2").exists()
+
+
+def test_the_directory_of_a_table_without_rows_is_left_alone(source: SparkSession, home: Path) -> None:
+    source.sql("CREATE TABLE v_2 (x INT) USING parquet")
+    source.sql(f"CREATE MATERIALIZED VIEW v AS {QUERY}")
+    source.sql("ALTER MATERIALIZED VIEW v RENAME TO earlier")
+    source.sql(f"CREATE MATERIALIZED VIEW v AS {QUERY}")
+    source.sql("INSERT OVERWRITE v_2 VALUES (1)")
+    source.sql("DROP TABLE v_2")
+    assert_equals_query(source, "v", QUERY)
+    assert location(source, "v").startswith(f"{home}/v-2/")
+
+
+@pytest.mark.parametrize("format", ["parquet", "json"])
+def test_a_redefinition_may_change_the_case_of_names(source: SparkSession, format: str) -> None:
+    source.sql("INSERT INTO t VALUES (2), (5)")
+    made = f"MATERIALIZED VIEW v USING {format} PARTITIONED BY ({{}}) AS {{}}"
+    before = "SELECT named_struct('a', sum(id)) AS s, id % 2 AS p FROM t GROUP BY id % 2"
+    source.sql(f"CREATE {made.format('p', before)}")
+    for partition, struct, column in (("P", "a", "s"), ("P", "a", "S"), ("P", "A", "S")):
+        query = f"SELECT named_struct('{struct}', max(id)) AS {column}, id % 2 AS {partition} FROM t GROUP BY id % 2"
+        source.sql(f"CREATE OR REPLACE {made.format(partition, query)}")
+        drain(source)
+        assert source.table("v").columns == [column, partition]
+        rows = source.table("v").orderBy(partition).collect()
+        assert [(row[0][0], row[1]) for row in rows] == [(2, 0), (5, 1)]
+
+
+@pytest.mark.parametrize("gone, stays", [("a.com", "a-com"), ("1.0.0", "1-0x0")])
+def test_a_partition_that_goes_takes_no_other_with_it(source: SparkSession, gone: str, stays: str) -> None:
+    """Hive's metastore takes a dot in the name of a partition for any character."""
+    source.sql(f"CREATE TABLE sites AS SELECT 1 AS x, '{gone}' AS site UNION ALL SELECT 2, '{stays}'")
+    query = "SELECT sum(x) AS s, site FROM sites GROUP BY site"
+    source.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (site) AS {query}")
+    source.sql(f"INSERT OVERWRITE sites VALUES (3, '{stays}')")
+    drain(source)
+    assert_equals_query(source, "v", query)
+    assert [row[0] for row in source.sql("SHOW PARTITIONS v").collect()] == [f"site={stays}"]
 
 
 @pytest.mark.parametrize("partitioned", [False, True])

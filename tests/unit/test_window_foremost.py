@@ -62,9 +62,10 @@ def test_the_least_of_several_numbers_counts():
         limited(ranked(), "GreaterThanOrEqual"),
         limited(ranked(), column=2),
         limited(ranked(), most="0"),
+        limited(ranked(), most="CAST(NULL AS INT)"),
         {**limited(ranked()), "condition": call("Or", limited(ranked())["condition"], attribute(2), type="BOOLEAN")},
     ],
-    ids=["no condition", "dense", "ntile", "sum", "the last ones", "another column", "none", "or"],
+    ids=["no condition", "dense", "ntile", "sum", "the last ones", "another column", "none", "null", "or"],
 )
 def test_other_queries_may_have_other_rows(plan):
     assert of_t(plan) is None

@@ -10,6 +10,8 @@ it do not depend on it. If no row at *t* or before it came or went, the view has
 
 from __future__ import annotations
 
+import re
+
 from headwater.algebra.derive.query import Attr, Call, Expr, Lit, Node
 from headwater.algebra.derive.rules import ROWWISE
 from headwater.algebra.derive.touched_rows import conjuncts
@@ -19,6 +21,9 @@ _RANKS = ("RowNumber", "Rank")
 
 _BEFORE = (*_RANKS, "DenseRank")
 """Functions whose value does not depend on rows after a row."""
+
+_NUMBER = re.compile(r"-?\d+")
+"""A literal that is no NULL."""
 
 
 def foremost(root: Node, window: Node) -> int | None:
@@ -65,10 +70,7 @@ def _limits(node: Node, window: Node, ranks: set[int]) -> tuple[set[int], list[i
 def _said(condition: Expr, ranks: set[int]) -> list[int]:
     """What a condition says of a rank: the greatest value that it may have."""
     match condition:
-        case Call(call="LessThanOrEqual", args=(Attr(id=id), Lit(sql=sql, type="INT"))) if id in ranks:
-            return [int(sql)]
-        case Call(call="LessThan", args=(Attr(id=id), Lit(sql=sql, type="INT"))) if id in ranks:
-            return [int(sql) - 1]
-        case Call(call="EqualTo", args=(Attr(id=id), Lit(sql=sql, type="INT"))) if id in ranks:
-            return [int(sql)]
+        case Call(call=call, args=(Attr(id=id), Lit(sql=sql, type="INT"))) if id in ranks and _NUMBER.fullmatch(sql):
+            known = {"LessThanOrEqual": int(sql), "LessThan": int(sql) - 1, "EqualTo": int(sql)}
+            return [known[call]] if call in known else []
     return []

@@ -262,7 +262,7 @@ class Declarations:
         wanted = root = f"{base.rstrip('/')}/{name}"
         number = 2
         while not self.shim.claim(root, owner):
-            root, number = f"{wanted}_{number}", number + 1
+            root, number = f"{wanted}-{number}", number + 1  # no table has such a name
         return evolve(definition, root=root, owner=owner)
 
     def _refuse_format(self, known: Definition, asked: Definition) -> None:

@@ -5,7 +5,7 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException
-import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, ExternalCatalog}
 import org.apache.spark.sql.connector.catalog.{Identifier, SupportsNamespaces, TableCatalog}
 import org.apache.spark.sql.headwater.Access
 import org.slf4j.LoggerFactory
@@ -35,8 +35,15 @@ object CatalogViews {
   private def ofSession(session: SparkSession): Seq[CatalogView] = {
     val catalog = Access.classic(session).sharedState.externalCatalog
     catalog.listDatabases().flatMap { database =>
-      catalog.getTablesByName(database, catalog.listTables(database)).flatMap(entry => view(session, database, entry))
+      entries(catalog, database).flatMap(entry => view(session, database, entry))
     }
+  }
+
+  /** The tables of a database; one that Spark cannot read, such as an index of Hive, hides no other. */
+  private def entries(catalog: ExternalCatalog, database: String): Seq[CatalogTable] = {
+    val names = catalog.listTables(database)
+    try catalog.getTablesByName(database, names)
+    catch { case NonFatal(_) => names.flatMap(name => reached(s"$database.$name")(catalog.getTable(database, name))) }
   }
 
   private def view(session: SparkSession, database: String, entry: CatalogTable): Option[CatalogView] = {

@@ -10,8 +10,10 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.{CaseInsensitiveMap, PermissiveMode}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -81,7 +83,18 @@ private[spark] object FileSnapshots {
   private def applies(table: CatalogTable): Boolean =
     table.partitionColumnNames.isEmpty && table.tableType != CatalogTableType.VIEW && !Views.is(table) &&
       table.provider.flatMap(Format.of).exists(_.listed) &&
-      !table.storage.properties.keys.exists(key => Choosing(key.toLowerCase))
+      !table.storage.properties.keys.exists(key => Choosing(key.toLowerCase)) && !judgesRows(table)
+
+  /**
+   * Whether rows that Spark cannot parse are left out, fail or show in a column. A row is judged by the columns that a query
+   * reads of it, and changed rows are read with others.
+   */
+  private def judgesRows(table: CatalogTable): Boolean = {
+    val options = CaseInsensitiveMap(table.storage.properties)
+    val corrupt = options.getOrElse("columnNameOfCorruptRecord", SQLConf.get.columnNameOfCorruptRecord)
+    options.get("mode").exists(!_.equalsIgnoreCase(PermissiveMode.name)) ||
+    table.schema.exists(_.name.equalsIgnoreCase(corrupt))
+  }
 
   private def files(session: SparkSession, table: CatalogTable): Option[Seq[Named]] =
     table.storage.locationUri.map(new Path(_)).flatMap { root =>

@@ -5,7 +5,7 @@ import java.net.URI
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
-import org.apache.spark.sql.catalyst.catalog.{CatalogStatistics, CatalogTable, CatalogTablePartition}
+import org.apache.spark.sql.catalyst.catalog.{CatalogStatistics, CatalogTable, CatalogTablePartition, ExternalCatalog}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.headwater.Access
 import org.apache.spark.sql.hive.headwater.Metastore
@@ -70,12 +70,15 @@ object Publication {
     else partitions(session, table, asked)
   }
 
-  /** Whether a table has the columns, partition columns and format that a redefinition may have changed. */
+  /**
+   * Whether a table has the columns, partition columns and format that a redefinition may have changed. Readers of JSON find
+   * a column by its exact name, and the catalog a partition.
+   */
   private def fits(table: CatalogTable, shape: Shape): Boolean = {
     def plain(schema: StructType) =
-      schema.fields.toSeq.map(field => (field.name.toLowerCase, field.dataType.catalogString.toLowerCase))
+      schema.fields.toSeq.map(field => (field.name, field.dataType.catalogString))
     plain(CharVarcharUtils.getRawSchema(table.schema)) == plain(StructType.fromDDL(shape.columns)) &&
-      table.partitionColumnNames.map(_.toLowerCase) == shape.partitioned_by.map(_.toLowerCase) &&
+      table.partitionColumnNames == shape.partitioned_by &&
       table.provider.exists(_.equalsIgnoreCase(shape.format))
   }
 
@@ -109,13 +112,25 @@ object Publication {
       case None =>
         val same = unchanged(session, asked.partitions.map(part => part -> current.get(part.spec).flatMap(_.storage.locationUri)))
         val (altered, created) = written.partition(each => current.contains(each.spec))
-        if (created.nonEmpty) catalog.createPartitions(database, name, created, ignoreIfExists = true)
+        if (created.nonEmpty) catalog.createPartitions(database, name, created, ignoreIfExists = false)
         if (altered.nonEmpty) catalog.alterPartitions(database, name, altered)
         val dropped = asked.removed.filter(current.contains)
-        if (dropped.nonEmpty)
-          catalog.dropPartitions(database, name, dropped, ignoreIfNotExists = true, purge = false, retainData = true)
+        if (dropped.nonEmpty) forget(catalog, table, dropped)
         catalog.alterTableStats(database, name, total(table, current.values.toSeq, written))
         Superseded(superseded(current.values.flatMap(_.storage.locationUri).toSeq, written.flatMap(_.storage.locationUri)), same)
+    }
+  }
+
+  /** Drops partitions and no others: Hive takes a dot in a value for any character, and drops `1-0` with `1.0`. */
+  private def forget(catalog: ExternalCatalog, table: CatalogTable, dropped: Seq[Map[String, String]]): Unit = {
+    val (database, name) = (table.database, table.identifier.table)
+    def others = catalog.listPartitions(database, name).filterNot(each => dropped.contains(each.spec))
+    val before = if (dropped.exists(_.values.exists(_.contains('.')))) others else Nil
+    catalog.dropPartitions(database, name, dropped, ignoreIfNotExists = true, purge = false, retainData = true)
+    if (before.nonEmpty) {
+      val left = others.map(_.spec).toSet
+      val taken = before.filterNot(each => left(each.spec))
+      if (taken.nonEmpty) catalog.createPartitions(database, name, taken, ignoreIfExists = true)
     }
   }
 

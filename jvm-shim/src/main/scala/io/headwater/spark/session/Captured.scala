@@ -5,6 +5,7 @@ import scala.collection.immutable.SortedMap
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.headwater.Access
+import org.apache.spark.sql.internal.SQLConf
 
 /** The parts of a user's session that give a statement its meaning: catalogs, database, settings. */
 object Captured {
@@ -19,10 +20,10 @@ object Captured {
       Catalogs.names(session), classic.withActive(Names.folds))
   }
 
-  /** Those of some settings that can change the result of a query. A test lists all of Spark's that are not among them. */
+  /** Those of some settings that can change the result of a query, and that a session can set. A test lists all of Spark's that are not among them. */
   def kept(settings: Map[String, String]): Map[String, String] = {
     val ordinary = Access.keptByOrdinaryView(settings)
-    settings.filter { case (key, _) => Meaning.exists(key.startsWith) ||
+    settings.filter { case (key, _) => Meaning.exists(key.startsWith) && !SQLConf.isStaticConfigKey(key) ||
       key.startsWith("spark.sql.") && ordinary(key) && !Running.exists(key.startsWith)
     }
   }

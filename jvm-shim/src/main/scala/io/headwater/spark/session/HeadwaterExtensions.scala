@@ -12,6 +12,7 @@ class HeadwaterExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPostHocResolutionRule(session => TakeOverCreate(session))
     extensions.injectPostHocResolutionRule(session => AskEngine(session)) // after the one that makes statements of creations
     extensions.injectPostHocResolutionRule(session => DirectWriteRule(session))
+    extensions.injectPostHocResolutionRule(session => UncachedFiles(session))
     extensions.injectPostHocResolutionRule(session => FilesInDriver(session))
     extensions.injectHintResolutionRule(session => PublishedSnapshot(session)) // the next one puts relations out of sight
     extensions.injectHintResolutionRule(session => PinnedSnapshots(session))

@@ -26,13 +26,14 @@ private[spark] final case class Touched(root: String, in: Option[String]) {
 object Roots {
   private val Marker = ".headwater"
   private val Totals = ".totals"
+  /** The bytes of a marker: the owner is a UUID in hexadecimal digits. */
+  private val Owner = 32
   private val Version = """\.v\d+""".r
 
-  /** Takes a directory that does not exist or is empty; whether it could be taken. */
+  /** Takes a directory that does not exist; whether it could be taken. An empty one may be a table's without rows. */
   def claim(session: SparkSession, root: String, owner: String): Boolean = {
     val (fs, top) = at(session, root)
-    val free = !fs.exists(top) || fs.getFileStatus(top).isDirectory && fs.listStatus(top).isEmpty
-    free && {
+    !fs.exists(top) && {
       fs.mkdirs(top)
       val out = fs.create(marker(top), false)
       try out.write(owner.getBytes(UTF_8)) finally out.close()
@@ -74,13 +75,13 @@ object Roots {
    */
   private[spark] def touched(session: SparkSession, place: Place): Option[Touched] = Try {
     val (fs, top) = at(session, place.path.toString)
-    // A directory of that name beside the tables of a warehouse is the store's, and marks no view.
-    def marked(each: Path) = Try(fs.getFileStatus(marker(each)).isFile).getOrElse(false)
+    // A directory of that name beside the tables of a warehouse is the store's, and so may be a file. Neither marks a view.
+    def marked(each: Path) = Try(fs.getFileStatus(marker(each))).toOption.exists(found => found.isFile && found.getLen == Owner)
     def isView(each: Path) = marked(each) || LakeRoots.isView(session, each)
     // Nothing is listed before it is looked at: there may be many folders.
     def below = folders(fs, top).flatMap(each => Iterator.single(each) ++ folders(fs, each))
     Iterator.iterate(top)(_.getParent).takeWhile(_ != null).find(marked)
-      .orElse(if (place.asFiles) None else LakeRoots.around(top).find(LakeRoots.isView(session, _)))
+      .orElse(LakeRoots.around(top).filterNot(place.asFiles && _ == top).find(LakeRoots.isView(session, _)))
       .map(root => Touched(root.toString, None))
       .orElse(if (place.replaces) below.find(isView).map(root => Touched(root.toString, Some(top.toString))) else None)
   }.toOption.flatten
