@@ -56,7 +56,7 @@ FOLLOWED = (
 
 EXACT = (
     "SELECT k, sum(d), avg(d), mean(CAST(d AS FLOAT)), avg(id) FROM t GROUP BY k",
-    "SELECT k, stddev(x), std(d), stddev_pop(d), variance(id), var_pop(d), var_samp(d), stddev_samp(x) FROM t GROUP BY k",
+    "SELECT k, stddev(x), std(d), stddev_pop(d), variance(id), var_pop(d), var_samp(d) FROM t GROUP BY k",
     "SELECT k, min(d), max(DISTINCT CAST(d AS FLOAT)) FROM t GROUP BY k HAVING sum(d) > 1",
     "SELECT sum(d) FILTER (WHERE id > 1), count(DISTINCT k) FROM t",
 )

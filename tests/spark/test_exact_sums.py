@@ -16,8 +16,8 @@ from headwater.model.work import Mode
 
 ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental, full', 'headwater.floating_point' = 'exact')"
 QUERY = (
-    "SELECT k, sum(x) AS s, avg(x) AS a, stddev(x) AS d, var_pop(x) AS v, min(x) AS least, max(f) AS most, sum(f) AS fs, "
-    "avg(id) AS mean, sum(x) FILTER (WHERE id % 2 = 0) AS even, count(DISTINCT n) AS ns FROM t GROUP BY k"
+    "SELECT k, sum(x) AS s, avg(x) AS a, stddev(x) AS d, var_pop(x) AS v, min(x) AS least, max(f) AS most, "
+    "sum(f) AS fs, avg(id) AS mean, sum(x) FILTER (WHERE id % 2 = 0) AS even, count(DISTINCT n) AS ns FROM t GROUP BY k"
 )
 VALUES = (0.1, 0.2, -0.3, 1e16, -1e16, 1e300, 5e-324, 1.5, -0.0, 7.25, 1e-9)
 
