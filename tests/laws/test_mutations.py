@@ -103,6 +103,8 @@ BY_EXAMPLE = {
     "a function of another name has totals": ("test_totals.py",),
     "the order of the rows does not matter to an average": ("test_totals.py",),
     "equal values that differ in text count twice": ("test_totals.py",),
+    "sums are exact without being asked for": ("test_totals.py",),
+    "the sum of different values is exact": ("test_totals.py",),
     "copies of rows do not matter to a count": ("test_totals.py",),
     "an operation of bags is one of sets": ("test_totals.py",),
     "a frame goes back with the clock": ("test_window_frames.py",),
@@ -837,7 +839,7 @@ MUTATIONS = {
     ),
     "equal values that differ in text count twice": (
         "algebra/derive/functions.py",
-        """    return comparable(type) or type.upper() in ("FLOAT", "DOUBLE")\n""",
+        "    return comparable(type) or type.upper() in _FLOATING\n",
         "    return True\n",
     ),
     "an operation of bags is one of sets": ("algebra/derive/totals.py", """ and not node.facts["facts"][0]\n""", "\n"),
@@ -930,7 +932,17 @@ MUTATIONS = {
         "    most = min(found[1], default=0)",
         "    most = max(found[1], default=0)",
     ),
-    "the first rows are one more": ("algebra/derive/foremost.py", "return [int(sql) - 1]", "return [int(sql)]"),
+    "the first rows are one more": ("algebra/derive/foremost.py", "int(sql) - 1,", "int(sql),"),
+    "sums are exact without being asked for": (
+        "algebra/derive/functions.py",
+        "return None if exact else _inexact(call)",
+        "return None",
+    ),
+    "the sum of different values is exact": (
+        "algebra/derive/functions.py",
+        """if call.distinct and call.call not in ("Min", "Max"):""",
+        "if False:",
+    ),
     "a window of values whose order decides has frames": (
         "algebra/derive/frames.py",
         "            return _WHOLE.fullmatch(types[0]) is not None\n",

@@ -85,10 +85,10 @@ KNOWN_SCALA = {
         "Tables": ["mkString"],
     },
     "columns": {
+        "FileSnapshots": ["name.equalsIgnoreCase"],
         "Overlay": ["_.toLowerCase", "name.equalsIgnoreCase", "name.toLowerCase"],
         "Partitions": ["_.equalsIgnoreCase", "_1.equalsIgnoreCase"],
         "PlanSource": ["mkString"],
-        "Publication": ["_.toLowerCase", "catalogString.toLowerCase", "name.toLowerCase"],
         "TakeOverCreate": ["mkString"],
     },
     "words of settings, properties, options and formats": {
@@ -97,7 +97,7 @@ KNOWN_SCALA = {
         "Entries": ["_1.equalsIgnoreCase"],
         "EvaluatedAtOnce": ["getText.toLowerCase"],
         "FileFormats": ["_.equalsIgnoreCase"],
-        "FileSnapshots": ["key.toLowerCase"],
+        "FileSnapshots": ["_.equalsIgnoreCase", "key.toLowerCase"],
         "Format": ["name.toLowerCase"],
         "LakeRelations": ["_.toLowerCase"],
         "LakeTables": ["text.toLowerCase"],

@@ -320,6 +320,21 @@ def test_functions_that_follow_from_counts_and_bits_are_followed():
     assert "order" in adding(aggregated(call="StddevSamp", name="stddev_samp")).reason.text
 
 
+def test_a_view_asks_for_exact_sums_of_floating_point():
+    def reason(call: str, name: str, type: str, exact: bool, distinct: bool = False) -> str:
+        plan = aggregated(call=call, name=name, distinct=distinct, args=[{"lit": "1", "type": type}])
+        return str(derive_totals(description(plan), exact=exact)["db.t"].reason or "")
+
+    functions = (("Sum", "sum"), ("Average", "avg"), ("Min", "min"), ("Max", "max"), ("StddevSamp", "std"))
+    for call, name in functions:
+        assert reason(call, name, "DOUBLE", exact=True) == ""
+        assert "'headwater.floating_point' = 'exact'" in reason(call, name, "DOUBLE", exact=False)
+        if call not in ("Min", "Max"):
+            assert reason(call, name, "DOUBLE", exact=True, distinct=True)
+    assert reason("Average", "avg", "BIGINT", exact=True) == ""
+    assert reason("Sum", "try_sum", "DOUBLE", exact=True) and reason("Min", "min", "MAP<INT, INT>", exact=True)
+
+
 def test_values_that_count_once_are_told_apart_as_they_are_grouped():
     def counted(*types: str) -> Adding:
         return adding(aggregated(distinct=True, args=[{"lit": "x", "type": each} for each in types]))
