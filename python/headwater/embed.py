@@ -25,13 +25,16 @@ from headwater.model.command import Launch, Replaced, Written
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.event import FRESH, Changed, Declared, Dropped, Observed
+from headwater.model.name import split
 from headwater.model.partition import WHOLE, Slice, Value, Version
+from headwater.model.policy import DEPENDENCY, PREFIX
 from headwater.model.state import State
 from headwater.model.view import Definition, Query
 from headwater.ports import Clock, Evaluator
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder, SystemClock
 from headwater.runtime.wait import Waiting
+from headwater.spark.defining.options import check_properties  # the one check; it needs no Spark
 from headwater.store.sql_store import SqlStore
 
 Answer = TypeVar("Answer")
@@ -163,12 +166,14 @@ class Engine:
     ) -> None:
         """Declares a derived table, or redefines it. An unchanged table is left alone.
 
-        The warehouse gives ``query`` its meaning. The whole table is pending afterwards.
+        The warehouse gives ``query`` its meaning. The whole table is pending afterwards. ``properties`` are those of a
+        view; ``headwater.`` may be left out of their names.
 
         Raises:
-            DefinitionError: a map binds a column that the table is not partitioned by, or the table would
-                read itself through others.
+            DefinitionError: the name is none, a property is unknown or cannot have its value, a map binds a column
+                that the table is not partitioned by, or the table would read itself through others.
         """
+        _require_name(name)
         for read in reads:
             for column in {column for occurrence in read.occurrences for column, _ in occurrence.columns}:
                 if column not in partitioned_by:
@@ -180,7 +185,7 @@ class Engine:
             made_by=Query(query),
             columns=(),
             partitioned_by=tuple(partitioned_by),
-            properties={f"headwater.{key}": value for key, value in (properties or {}).items()},
+            properties=_stated(name, properties or {}),
             fingerprint=hashlib.sha256(query.encode()).hexdigest()[:16],
             dependencies=tuple(reads),
         )
@@ -210,8 +215,12 @@ class Engine:
             self._warehouse.remove(definition)
 
     def changed(self, name: str, *partitions: Mapping[str, Value], gone: bool = False) -> None:
-        """Records a write to partitions of a table, or their removal; without a partition, to the whole table."""
-        slices = [Slice.of(each) for each in partitions] or [WHOLE]
+        """Records a write to partitions of a table, or their removal; without a partition, to the whole table.
+
+        Raises:
+            StatementError: the value of a partition is no text.
+        """
+        slices = [_slice(name, each) for each in partitions] or [WHOLE]
 
         def event(state: State) -> Changed:
             seen = tuple(Observed(each, None if gone else str(state.highest + 1)) for each in slices)
@@ -256,9 +265,10 @@ class Engine:
         requests that will bring the changes.
 
         Raises:
-            StatementError: there is no such table.
+            StatementError: there is no such table, or the value of the partition is no text.
         """
-        return self._known(lambda state: vertical(state, name, Slice.of(partition)), name)
+        asked = _slice(name, partition)
+        return self._known(lambda state: vertical(state, name, asked), name)
 
     def agrees(self, name: str, sibling: str) -> Verdict:
         """Whether two derived tables reflect the same changes of their common sources.
@@ -289,3 +299,51 @@ class Engine:
 
 def _all_settled(state: State, version: Version) -> bool:
     return all(settled(state, name, version) for name in state.views)
+
+
+def _require_name(name: str) -> None:
+    """Refuses what is no name of a table: all that tells of the store takes names apart.
+
+    Raises:
+        DefinitionError: the text is none.
+    """
+    try:
+        split(name)
+    except ValueError:
+        raise DefinitionError(
+            "NAME", f"'{name}' is no name of a table; write one, such as daily or shop.daily"
+        ) from None
+
+
+def _stated(name: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties of a table under their whole names.
+
+    Raises:
+        DefinitionError: one is unknown, is stated twice, or cannot have its value.
+    """
+    stated: dict[str, str] = {}
+    for given, value in properties.items():
+        key = given if given.startswith(PREFIX) else f"{PREFIX}{given}"
+        if key in stated:
+            raise DefinitionError("PROPERTY", f"'{key}' is stated in two spellings; leave one out", name)
+        if key.startswith(f"{PREFIX}{DEPENDENCY}"):
+            raise DefinitionError("PROPERTY", f"table() says what {name} reads; leave the property '{key}' out", name)
+        if not isinstance(value, str):
+            raise DefinitionError("PROPERTY", f"property '{key}' is {value!r}, which is no text; write '{value}'", name)
+        stated[key] = value
+    check_properties(name, stated)
+    return stated
+
+
+def _slice(name: str, partition: Mapping[str, Value] | None) -> Slice:
+    """A partition of a table.
+
+    Raises:
+        StatementError: a value is no text, and not ``None`` for the null partition.
+    """
+    for column, value in (partition or {}).items():
+        if not isinstance(value, str | None):
+            raise StatementError(
+                f"{name}: the partition {column}={value!r} is no text; write it as the table spells it, as '{value}'"
+            )
+    return Slice.of(partition)

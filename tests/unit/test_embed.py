@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import subprocess
 import sys
@@ -9,13 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import headwater
 from headwater import MONTH, Engine, Windowed, embed, table
+from headwater.cli.main import main
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import DefinitionError, RefreshCancelled, StatementError
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE
+from headwater.store.recovery import restored
+from headwater.store.sql_store import SqlStore
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/duckdb_tables.py"
 
@@ -112,6 +117,56 @@ def test_bad_declarations_are_refused(tmp_path: Path) -> None:
             engine.declare("b", "q", [table("a")])
         with pytest.raises(StatementError, match="no derived table c"):
             engine.explain("c")
+
+
+@pytest.mark.parametrize("key", ["freshness", "headwater.freshness"])
+def test_a_property_may_have_its_prefix(tmp_path: Path, key: str) -> None:
+    with Engine(Nothing(), tmp_path / "store.db") as engine:
+        engine.declare("a", "q", [table("b")], properties={key: "1 hour"})
+    state, _ = restored(SqlStore(tmp_path / "store.db"))
+    assert state.views["a"].definition.properties == (("headwater.freshness", "1 hour"),)
+    assert state.views["a"].definition.policy.freshness == 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"),
+    [
+        ({"priority": "abc"}, "a: property 'headwater.priority': 'abc' is not a number above 0"),
+        ({"prority": "2"}, "there is no property 'headwater.prority'; did you mean 'headwater.priority'?"),
+        ({"headwater.headwater.freshness": "1 hour"}, "there is no property 'headwater.headwater.freshness'"),
+        ({"delta.appendOnly": "true"}, "there is no property 'headwater.delta.appendOnly'"),
+        ({"priority": 10}, "property 'headwater.priority' is 10, which is no text; write '10'"),
+        ({"settle": "1 hour", "headwater.settle": "2 hours"}, "'headwater.settle' is stated in two spellings"),
+        ({"dependency.b": "all"}, "table() says what a reads"),
+    ],
+)
+def test_a_property_that_create_refuses_is_refused(tmp_path: Path, properties: dict, words: str) -> None:
+    with Engine(Nothing(), tmp_path / "store.db") as engine:
+        with pytest.raises(DefinitionError, match=re.escape(words)) as refused:
+            engine.declare("a", "q", [table("b")], properties=properties)
+        assert refused.value.code == "PROPERTY" and not engine.behind()
+
+
+@pytest.mark.parametrize("name", ["", "a..b", "a.", ".a", "`a"])
+def test_a_name_that_no_table_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    with Engine(Nothing(), tmp_path / "store.db") as engine:
+        with pytest.raises(DefinitionError, match=re.escape(f"'{name}' is no name of a table")) as refused:
+            engine.declare(name, "q", [table("b")])
+        assert refused.value.code == "NAME"
+        engine.declare("shop.`a b`", "q", [table("b")])
+    told = CliRunner().invoke(main, ["status", "--store", str(tmp_path / "store.db")])
+    assert told.exit_code == 0 and "a b" in told.output
+
+
+def test_the_value_of_a_partition_is_text(tmp_path: Path) -> None:
+    with Engine(Nothing(), tmp_path / "store.db") as engine:
+        engine.declare("daily", "q", [table("sales", day="day")], partitioned_by=["day"])
+        words = "the partition day=20240229 is no text; write it as the table spells it, as '20240229'"
+        with pytest.raises(StatementError, match=f"sales: {words}"):
+            engine.changed("sales", {"day": "2024-02-28"}, {"day": 20240229})
+        with pytest.raises(StatementError, match=f"daily: {words}"):
+            engine.consistency("daily", {"day": 20240229})
+        engine.changed("sales", {"day": None})
 
 
 def test_a_dropped_table_is_removed_from_the_warehouse(tmp_path: Path) -> None:
