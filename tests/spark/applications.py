@@ -157,7 +157,7 @@ def main() -> None:
     write(spark, 100)
     stop(spark)
 
-    spark = application(role="off")
+    spark = application(role=" OFF")
     step("off", said(lambda: spark.sql("SHOW MATERIALIZED VIEWS")))
     write(spark, 100)
     stop(spark)

@@ -221,6 +221,11 @@ def test_history(here: Here) -> None:
     assert list(row)[:4] == ["run_id", "view", "partition", "mode"]
 
 
+def test_history_may_be_asked_for_more_than_there_can_be(here: Here) -> None:
+    shown = here.run("history", "--limit", "9" * 20)
+    assert shown.exit_code == 0 and shown.output == here.run("history").output
+
+
 def test_history_draws_staleness(here: Here, tmp_path) -> None:
     picture = tmp_path / "staleness.png"
     assert str(picture) in here.run("history", "--plot", str(picture)).output

@@ -21,7 +21,6 @@ from headwater.spark.jvm.settings import SETTINGS
 LONGEST = 25
 """Words of a sentence."""
 
-INTERNAL = {"internal"}
 """Settings that the shim makes for the engine."""
 
 
@@ -50,7 +49,7 @@ def test_the_readme_is_short() -> None:
 def test_what_a_user_can_set_and_call_is_documented() -> None:
     for name in PROPERTIES:
         assert f"## headwater.{name}\n" in read("docs/properties.md")
-    for name in set(SETTINGS) - INTERNAL:
+    for name in SETTINGS:
         assert f"`spark.headwater.{name}`" in read("docs/settings.md")
     for name in COMMANDS:
         assert f"`headwater {name}" in read("docs/cli.md")

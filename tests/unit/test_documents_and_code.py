@@ -72,7 +72,7 @@ def test_the_methods_are_those_of_the_code() -> None:
 
 def test_the_settings_are_those_of_the_code() -> None:
     listed = [each.partition("]")[0].strip("[`") for each in settings()]
-    assert sorted(listed) == sorted(f"spark.headwater.{name}" for name in SETTINGS if name != "internal")
+    assert sorted(listed) == sorted(f"spark.headwater.{name}" for name in SETTINGS)
 
 
 def settings() -> list[str]:

@@ -92,6 +92,7 @@ KNOWN_SCALA = {
         "TakeOverCreate": ["mkString"],
     },
     "words of settings, properties, options and formats": {
+        "Application": ["trim.toLowerCase"],
         "Catalogs": ["_.equalsIgnoreCase"],
         "Commands": ["each.toLowerCase"],
         "Entries": ["_1.equalsIgnoreCase"],

@@ -41,6 +41,14 @@ def test_what_is_no_duration_is_refused_with_an_example(text):
         duration(text)
 
 
+def test_a_duration_of_more_than_a_thousand_years_is_refused():
+    assert duration("365000 days") == 31_536_000_000_000
+    for text in ("999999999999 days", f"{'9' * 400} seconds", "365001 days"):
+        with pytest.raises(StatementError, match="is longer than a thousand years; write a shorter time, such as"):
+            duration(text)
+    assert Policy.of([("headwater.retain", "999999999999 days")]) == Policy(), "written past Headwater"
+
+
 def test_a_change_need_not_wait_and_rows_need_not_be_late():
     """`0 seconds` means at once where that is a meaning; elsewhere it is refused."""
     found = Policy.of([("headwater.settle", "0 seconds"), ("headwater.lateness", "0.0 minutes")])

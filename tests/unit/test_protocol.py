@@ -17,7 +17,7 @@ from headwater.memory.buffers.memory import SparkMemory, transfers
 from headwater.memory.buffers.scans import KeptScan, Part
 from headwater.memory.buffers.volume import Volume
 from headwater.model.command import Launch, Written
-from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
+from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshFailed, StatementError, TakenOver
 from headwater.model.event import Made, Published, Started
 from headwater.model.measure import Effort, Measured, Place
 from headwater.model.partition import Slice
@@ -327,6 +327,16 @@ def test_a_statement_is_parsed_by_its_kind():
 def test_a_quoted_word_is_no_word_of_a_statement(literal, value):
     text = f"REFRESH MATERIALIZED VIEW v PARTITION (p = {literal}) FULL"
     assert syntax.parse(wire.StatementKind.REFRESH, text).partition == (("p", value),)
+
+
+@pytest.mark.parametrize("digits", [19, 100, 5000])
+def test_a_limit_may_be_larger_than_any_history(digits):
+    text = f"SHOW REFRESHES LIMIT {'9' * digits}"
+    if digits > 100:
+        with pytest.raises(StatementError, match="expected a number of at most 100 digits"):
+            syntax.parse(wire.StatementKind.SHOW_REFRESHES, text)
+    else:
+        assert syntax.parse(wire.StatementKind.SHOW_REFRESHES, text).limit == 10**digits - 1
 
 
 def test_a_view_may_have_the_name_of_a_word():

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from headwater.model.error import StatementError
-from headwater.spark.jvm.settings import Settings
+from headwater.spark.jvm.settings import Settings, check_settings
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,17 @@ def test_writes_join_a_look_for_as_long_as_somebody_says() -> None:
         ("wait.timeout", "soon", "'soon' is not a duration"),
         ("role", "refresh", "it is one of auto, report, off"),
         ("tracks", "many", "a whole number"),
+        ("tracks", "0", "a whole number from 1 to 10000"),
+        ("tracks", "10001", "a whole number from 1 to 10000"),
+        ("tracks", "9" * 5000, "a whole number"),
+        ("tracks", "\u00b2", "a whole number"),
         ("budget", "much", "a positive number"),
+        ("budget", "9" * 400, "a positive number"),
         ("memory", "some", "a number of bytes"),
+        ("memory", "9" * 400, "a number of bytes"),
+        ("memory.bandwidth", "9" * 400, "a number of bytes a second"),
+        ("check.interval", "\u00b2", "is not a duration"),
+        ("wait.timeout", "999999999999 days", "is longer than a thousand years"),
         ("memory.bandwidth", "some", "a number of bytes a second"),
         ("history", "ever", "'ever' is not a duration"),
         ("check.interval", "often", "is not a duration"),
@@ -56,6 +65,19 @@ def test_a_value_that_a_setting_does_not_know_is_refused(name: str, value: str, 
     with pytest.raises(StatementError, match=words) as refused:
         Settings.of({f"spark.headwater.{name}": value})
     assert f"spark.headwater.{name}" in str(refused.value)
+
+
+def test_a_thread_sleeps_a_year_at_most() -> None:
+    found = Settings.of({"spark.headwater.check.interval": "500 weeks", "spark.headwater.history": "500 weeks"})
+    assert found.check == 366 * 86_400 and found.history == 500 * 604_800_000
+
+
+def test_the_mark_of_own_sessions_is_not_offered() -> None:
+    assert not check_settings({"spark.headwater.internal": "true"})
+    [told] = check_settings({"spark.headwater.interval": "10"})
+    assert told == "there is no setting 'spark.headwater.interval'; did you mean 'spark.headwater.check.interval'?"
+    [told] = check_settings({"spark.headwater.zzzzzz": "10"})
+    assert "spark.headwater.tracks" in told and "internal" not in told
 
 
 def test_words_of_a_setting_have_no_case() -> None:

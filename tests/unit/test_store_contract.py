@@ -164,6 +164,7 @@ def test_history_is_of_runs_and_newest_first(store):
     assert [entry.event for entry in store.history("v")] == [events[5], events[4], events[0]]
     assert [entry.event for entry in store.history(ended_after=5)] == [events[5], events[4], events[0]]
     assert [entry.event for entry in store.history(limit=1)] == [events[5]]
+    assert store.history(limit=10**30) == store.history()
 
 
 NONE = Reason(Code.SOURCE_CHANGED, "")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
 from attrs import evolve
 from cases import machine, view
+from py4j.protocol import Py4JError
 
 from headwater.model.error import RefreshFailed
 from headwater.model.event import Started
 from headwater.model.state import Run
 from headwater.model.work import LeftTotals, Totals, WholeView
 from headwater.spark.jvm.facts import Asked, Fact, FoundPartition
+from headwater.spark.jvm.wire import Failure, FailureKind
 from headwater.spark.process.sweep import Sweeper
 from headwater.spark.tables.files import FileTables
 from headwater.spark.tables.registry import Formats
@@ -36,6 +39,12 @@ class Files:
         places = self.published[asked[0].table]
         partitions = tuple(FoundPartition({}, "f", location=each) for each in places)
         return [Fact(asked[0].table, partitions=partitions)]
+
+    def is_gone(self, error: Exception) -> bool:
+        return isinstance(error, ConnectionError)
+
+    def failure(self, error: Exception) -> Failure:
+        return Failure(FailureKind.OTHER, str(error))
 
     def delete(self, path: str) -> None:
         self.deleted.append(path)
@@ -100,6 +109,38 @@ def test_a_view_that_cannot_be_reached_holds_up_no_other(store, caplog):
     sweeper(store, files).sweep()
     assert files.deleted == ["file:/w/w/.v1"]
     assert "old versions of v stay until the next check: file:/w/v cannot be reached" in caplog.text
+
+
+@pytest.mark.parametrize("error", [OverflowError("too large"), Py4JError("no such method")])
+def test_a_fault_with_one_view_holds_up_no_other(store, caplog, error: Exception) -> None:
+    files = Files({"v": [], "w": []}, {"file:/w/v": [], "file:/w/w": []})
+    for name in ("v", "w"):
+        store.discard(name, [f"file:/w/{name}/.v1"], NOW - HOUR - 1)
+    made = sweeper(store, files)
+    due = made._store.discarded
+    made._store = SimpleNamespace(discarded=fails(due, error), removed=store.removed, discard=store.discard)
+    made.sweep()
+    assert files.deleted == ["file:/w/w/.v1"]
+    assert f"old versions of v stay until the next check: {error}" in caplog.text
+    assert ("Traceback" in caplog.text) == isinstance(error, OverflowError)
+
+
+def test_a_sweep_ends_with_its_driver(store) -> None:
+    made = sweeper(store, Files({"v": []}, {"file:/w/v": []}))
+    made._store = SimpleNamespace(discarded=fails(store.discarded, ConnectionError()))
+    with pytest.raises(ConnectionError):
+        made.sweep()
+
+
+def fails(discarded: Callable[[str, int], list[str]], error: Exception) -> Callable[[str, int], list[str]]:
+    """The same, but for ``v``."""
+
+    def asked(view: str, before: int) -> list[str]:
+        if view == "v":
+            raise error
+        return discarded(view, before)
+
+    return asked
 
 
 def test_a_hundred_thousand_are_no_trouble(store):

@@ -21,6 +21,9 @@ from headwater.model.work import ASKED, Mode
 UNITS = {"millisecond": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
 """Milliseconds of each unit."""
 
+LONGEST = 1_000 * 365 * UNITS["day"]
+"""A thousand years. Times from longer ones do not fit into the numbers of a database, nor of a clock."""
+
 
 def pause(text: str) -> int:
     """The same, or 0 for none: ``'0 seconds'``.
@@ -37,12 +40,15 @@ def duration(text: str) -> int:
     """``'10 minutes'`` in milliseconds.
 
     Raises:
-        StatementError: not a positive number and a unit.
+        StatementError: not a positive number and a unit, or longer than ``LONGEST``.
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*", text.lower())
     if not match or match[2] not in UNITS or float(match[1]) <= 0:
         raise StatementError(f"'{text}' is not a duration; write a positive number and a unit, such as '10 minutes'")
-    return round(float(match[1]) * UNITS[match[2]])
+    millis = float(match[1]) * UNITS[match[2]]
+    if millis > LONGEST:
+        raise StatementError(f"'{text}' is longer than a thousand years; write a shorter time, such as '365000 days'")
+    return round(millis)
 
 
 PREFIX = "headwater."

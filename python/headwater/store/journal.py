@@ -24,6 +24,9 @@ LOST = "EngineLost"
 RUNS = ("Started", "Reworked", LOST, *ENDED)
 Build = Callable[[int], "Event | None"]
 
+MOST = 2**63 - 1
+"""The greatest number that a database takes for a limit."""
+
 TRIES = 3
 """How often an append is tried whose connection breaks."""
 
@@ -146,7 +149,8 @@ class Journal(Database):
         if view is not None:
             query = query.where((journal.c.subject == view) | (journal.c.kind == LOST))
         with self._read() as connection:
-            rows = connection.execute(query.order_by(journal.c.seq.desc()).limit(limit)).all()
+            most = None if limit is None else min(limit, MOST)
+            rows = connection.execute(query.order_by(journal.c.seq.desc()).limit(most)).all()
         return [_entry(seq, body) for seq, body in rows]
 
     def last(self) -> int:

@@ -26,21 +26,28 @@ SETTINGS = (
     "check.interval",
     "join",
     "jobs",
-    "internal",
     "memory",
     "memory.path",
     "memory.bandwidth",
 )
 """The session settings ``spark.headwater.<name>``."""
 
+INTERNAL = "internal"
+"""The mark of Headwater's own sessions. It is no setting for users, so no message offers it."""
+
 ROLES = ("auto", "report", "off")
 WAITS = ("true", "false")
 PREFIX = "spark.headwater."
-SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt%]?)b?")
+SIZE = re.compile(r"(\d{1,18}(?:\.\d+)?)\s*([kmgt%]?)b?")
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 LEAST_TRACKS = 2
 """A long refresh shall not stop all others."""
+
+MOST_TRACKS = 10_000
+
+LONGEST_SLEEP = 366 * 86_400.0
+"""A year (s). A thread cannot sleep for three hundred of them, which a duration may be."""
 
 
 @frozen
@@ -123,15 +130,15 @@ def _word(name: str, text: str, words: Sequence[str]) -> str:
 
 
 def _number(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise StatementError(f"{PREFIX}tracks is '{text}'; write a whole number, 1 or more")
+    if not text.isdecimal() or len(text) > len(str(MOST_TRACKS)) or not 1 <= int(text) <= MOST_TRACKS:
+        raise StatementError(f"{PREFIX}tracks is '{text}'; write a whole number from 1 to {MOST_TRACKS}")
     return int(text)
 
 
 def _budget(text: str | None) -> float | None:
     if text is None:
         return None
-    if not re.fullmatch(r"\d+(\.\d+)?", text) or float(text) == 0:
+    if not re.fullmatch(r"\d{1,18}(\.\d+)?", text) or float(text) == 0:
         raise StatementError(f"{PREFIX}budget is '{text}'; write a positive number of core-seconds a day, such as 3600")
     return float(text)
 
@@ -166,17 +173,19 @@ def _millis(name: str, text: str) -> int:
 
 
 def _seconds(name: str, text: str) -> float:
-    """A duration; a plain number is seconds."""
+    """A duration for which a thread sleeps; a plain number is seconds."""
     try:
-        return duration(f"{text} seconds" if text.replace(".", "", 1).isdigit() else text) / 1000
+        millis = duration(f"{text} seconds" if text.replace(".", "", 1).isdecimal() else text)
     except StatementError as error:
         raise StatementError(f"{PREFIX}{name}: {error}") from error
+    return min(millis / 1000, LONGEST_SLEEP)
 
 
 def check_settings(settings: Mapping[str, str]) -> list[str]:
     """A sentence for each unknown setting under ``spark.headwater.``."""
     names = [key.removeprefix(PREFIX) for key in settings if key.startswith(PREFIX)]
-    return [f"there is no setting '{PREFIX}{n}'{nearest(n, SETTINGS, PREFIX)}" for n in names if n not in SETTINGS]
+    unknown = [name for name in names if name not in (*SETTINGS, INTERNAL)]
+    return [f"there is no setting '{PREFIX}{name}'{nearest(name, SETTINGS, PREFIX)}" for name in unknown]
 
 
 def nearest(name: str, known, prefix: str) -> str:

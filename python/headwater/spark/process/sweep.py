@@ -5,9 +5,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-
 from headwater.logger import log
 from headwater.model.error import HeadwaterError
 from headwater.model.partition import Version
@@ -16,7 +13,7 @@ from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
 from headwater.spark.jvm import paths
-from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.tables import hidden
 from headwater.spark.tables.registry import Formats
 from headwater.store.sql_store import SqlStore
@@ -37,9 +34,12 @@ class Sweeper:
         for definition in self._recorder.read(lambda state: state.definitions).values():
             try:
                 self._sweep(definition, now)
-            except (HeadwaterError, PySparkException, Py4JJavaError) as error:
+            except Exception as error:  # whatever it is, what is superseded of the other views goes
+                if self._shim.is_gone(error):
+                    raise
                 why = str(error) if isinstance(error, HeadwaterError) else self._shim.failure(error).text
-                log.warning("old versions of %s stay until the next check: %s", definition.view, why)
+                told = not isinstance(error, (HeadwaterError, *SPARK_ERRORS))
+                log.warning("old versions of %s stay until the next check: %s", definition.view, why, exc_info=told)
 
     def _sweep(self, definition: Definition, now: int) -> None:
         due = self._store.discarded(definition.view, now - definition.policy.retain)

@@ -132,6 +132,9 @@ Alteration = Suspend | Resume | SetProperties | UnsetProperties | Rename
 
 T = TypeVar("T")
 
+DIGITS = 100
+"""Python reads no number of thousands of digits."""
+
 SYNTAX = {
     StatementKind.DRAIN: Drain.__doc__,
     StatementKind.REFRESH: RefreshStatement.__doc__,
@@ -213,8 +216,10 @@ class _Words:
 
     def integer(self) -> int:
         token = self._next("a number")
-        if token.token_type != TokenType.NUMBER or not token.text.isdigit():
+        if token.token_type != TokenType.NUMBER or not token.text.isdecimal():
             raise self._unexpected("a number", back=1)
+        if len(token.text) > DIGITS:
+            raise self._unexpected(f"a number of at most {DIGITS} digits", back=1)
         return int(token.text)
 
     def value(self) -> Value:

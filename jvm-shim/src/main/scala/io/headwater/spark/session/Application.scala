@@ -24,7 +24,7 @@ final class Application(val context: SparkContext) {
   @volatile private var quietUntil = 0L
   @volatile private var lastWork = System.currentTimeMillis + StartupMillis // sessions are made and tell nothing
   private val waking = new AtomicBoolean
-  private val role = context.getConf.get("spark.headwater.role", "auto")
+  private val role = context.getConf.get("spark.headwater.role", "auto").trim.toLowerCase
 
   private val listener = new SparkListener {
     private val writes = new WriteListener(Application.this)
