@@ -65,6 +65,7 @@ KNOWN_PYTHON = {
         "spark.defining.options": ["key.lower", "value.strip().lower", "wanted.lower"],
         "spark.jvm.settings": ["text.lower"],
         "spark.jvm.wire": ["kind.__name__.lower"],
+        "spark.process.store_location": ["key.lower"],
     },
     "names of Python and of Java, and files": {
         "editions": [

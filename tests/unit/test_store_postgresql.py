@@ -55,6 +55,8 @@ def told(error: BaseException) -> str:
         ("postgresql+psycopg://user@host:port/db", "cannot be read"),
         (f"postgresql+psycopg://user:{SECRET}@x@host/db", "as %40"),
         (f"postgresql+psycopg://user:{SECRET}:@host:9:9/db", "cannot be read"),
+        (f"postgresql+psycopg:///user:{SECRET}@host/db", "cannot be read"),
+        (f"postgresql+psycopg:/user:{SECRET}@host/db?host=x://y", "name a file, or a database"),
     ],
 )
 def test_a_url_that_names_no_database_is_refused(url, said):

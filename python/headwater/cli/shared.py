@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,9 +21,12 @@ from rich.table import Table
 from headwater.model.error import JournalError, StatementError, StoreError
 from headwater.model.name import loosely
 from headwater.model.state import State
-from headwater.store.dialect import Where, default_store, is_url
+from headwater.store.dialect import EXAMPLE, Where, default_store, is_url, repeatable
 from headwater.store.journal import Entry
 from headwater.store.sql_store import SqlStore
+
+HALF_URL = re.compile(r"postgresql(\+\w+)?:(?!//)")
+"""The URL of a database with a slash too few. It may have a password in it, which the path of a file shows."""
 
 PIPE_WIDTH = 1000
 SHOWN_AS_TIME = ("fresh_to", "refreshed_at", "started_at")
@@ -34,6 +38,8 @@ class StoreParameter(click.ParamType):
     name = "file or URL"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Where:
+        if isinstance(value, str) and HALF_URL.match(value):
+            self.fail(f"{repeatable(value)} is no URL of a database; write it as {EXAMPLE}", param, ctx)
         return value if is_url(value) else Path(value)
 
 

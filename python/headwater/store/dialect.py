@@ -20,6 +20,11 @@ def is_url(where: Where) -> bool:
     return isinstance(where, str) and "://" in where and not where.startswith("file:")
 
 
+def repeatable(named: str) -> str:
+    """The text that names a store, as messages may repeat it: one with ``@`` may have a password in it."""
+    return "a text with @, which is not shown" if "@" in named else named
+
+
 def default_store(warehouse: Path) -> Path:
     """The store of a warehouse on a local disk."""
     return warehouse / ".headwater" / "store.db"

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from headwater.model.error import StoreError
-from headwater.store.dialect import DRIVER, EXAMPLE
+from headwater.store.dialect import DRIVER, EXAMPLE, repeatable
 from headwater.store.schema import meta
 
 SCHEMA = "headwater"
@@ -87,12 +87,13 @@ def shown(url: sa.URL) -> str:
 def _parsed(text: str) -> sa.URL:
     kind = text.partition("://")[0]
     if kind not in (DRIVER, "postgresql"):
-        raise StoreError(f"the store's URL begins with {kind}://; name a file, or a database such as {EXAMPLE}")
+        begins = repeatable(f"{kind}://")
+        raise StoreError(f"the store's URL begins with {begins}; name a file, or a database such as {EXAMPLE}")
     try:
         url = sa.make_url(text).set(drivername=DRIVER)
     except (sa.exc.ArgumentError, ValueError):
         url = None
-    if url is None or not url.database or "@" in f"{url.host}{url.username}":
+    if url is None or not url.database or "@" in f"{url.host}{url.username}{url.database}":
         # The text is not repeated, nor is the error chained: a password may be in it.
         raise StoreError(
             f"the store's URL cannot be read; write it as {EXAMPLE}, and @ : / in a password as %40 %3A %2F"

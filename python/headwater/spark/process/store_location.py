@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,11 +14,20 @@ from pyspark.sql import SparkSession
 from headwater.model.error import StoreError
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.sessions import IN_MEMORY, in_memory
-from headwater.store.dialect import EXAMPLE, Where, default_store, is_url
+from headwater.store.dialect import EXAMPLE, Where, default_store, is_url, repeatable
 from headwater.store.sql_store import SqlStore
 
 CATALOG = "catalog"
 """The note of a store in a database that names its catalog."""
+
+NAMING = ("database", "databasename", "instancename", "port", "portnumber", "servername", "currentschema")
+"""Options in the URL of a metastore's database that say which one it is, in lower case. The others may be secret."""
+
+_KIND = re.compile(r"(?:[^:/@;?]+:)?(?:[^:/@;?]+:)?(?:(?:[^:/@;?]+:)*//)?")
+_QUOTED = re.compile(r'"[^"]*"')
+_OPTIONS = re.compile(r"[;?]")
+_OPTION = re.compile(r"[;?&]\s*(\w+)\s*=(\{(?:[^}]|\}\})*\}|[^;&]*)")
+_CREDENTIAL = re.compile(r"\w*(?:user|passw|pwd|secret|token)\w*\s*=[^,()]*", re.IGNORECASE)
 
 DAY = 86_400
 
@@ -36,7 +46,10 @@ def store_place(session: SparkSession, conf: Mapping[str, str]) -> Where:
     if named:
         found = paths.local(named)
         if found is None:
-            raise StoreError(f"spark.headwater.store is {named}; set it to a file on a local disk, or to {EXAMPLE}")
+            raise StoreError(
+                f"spark.headwater.store is {repeatable(named)}: it is neither a file on a local disk nor the URL of a "
+                f"database; set it to one of both, such as {EXAMPLE}"
+            )
         return found.absolute()
     warehouse = session.conf.get("spark.sql.warehouse.dir") or ""
     directory = paths.local(warehouse)
@@ -105,7 +118,7 @@ def _another(store: str, found: str, catalog: str) -> str:
 
 
 def catalog_identity(session: SparkSession) -> str:
-    """The identity of this session's catalog: the address of its metastore."""
+    """The identity of this session's catalog: the address of its metastore, which stores and messages repeat."""
     if in_memory(session):
         return IN_MEMORY
     hadoop = session.sparkContext._jsc.hadoopConfiguration()
@@ -114,8 +127,23 @@ def catalog_identity(session: SparkSession) -> str:
         return uris.strip()
     url = hadoop.get("javax.jdo.option.ConnectionURL") or "jdbc:derby:;databaseName=metastore_db;create=true"
     if not url.startswith("jdbc:derby:"):
-        return url.split("?", 1)[0]
+        return address(url)
     return f"derby:{_derby(url, session)}"
+
+
+def address(url: str) -> str:
+    """What names a database in the URL of its driver: no user, no password, and no other options.
+
+    ``jdbc:mysql://u:pw@h/db?ssl=true`` is ``jdbc:mysql://h/db``, and ``jdbc:oracle:thin:u/pw@h:1521:hive`` is
+    ``jdbc:oracle:h:1521:hive``.
+    """
+    kind = _KIND.match(url)
+    assert kind is not None, "each text begins like this"
+    rest = _QUOTED.sub("", url[kind.end() :])
+    place = _OPTIONS.split(rest, maxsplit=1)[0]
+    named = {key.lower(): value for key, value in _OPTION.findall(rest[len(place) :]) if key.lower() in NAMING}
+    place = _CREDENTIAL.sub("", place.rpartition("@")[2])
+    return "".join([kind[0], place, *(f";{key}={value}" for key, value in sorted(named.items()))])
 
 
 def _derby(url: str, session: SparkSession) -> str:
