@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from py4j.protocol import Py4JNetworkError
 
 from headwater.cli.main import main
-from headwater.cli.serve import EngineError, doing, end, report, serve
+from headwater.cli.serve import EngineError, doing, end, extended, report, serve
 from headwater.engine.tell.status import Condition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import (
@@ -354,6 +354,25 @@ def test_run_refuses_a_malformed_setting_at_once(monkeypatch) -> None:
     result = CliRunner().invoke(main, ["run", "--conf", "spark.master"])
     assert result.exit_code == 2
     assert "'spark.master' is not KEY=VALUE" in result.output
+
+
+@pytest.mark.parametrize(
+    ("given", "jars", "extensions"),
+    [
+        ({}, "/cache/headwater-spark-4.jar", "H"),
+        ({"spark.jars": "/x/iceberg.jar"}, "/x/iceberg.jar,/cache/headwater-spark-4.jar", "H"),
+        ({"spark.sql.extensions": "io.delta.D, I"}, "/cache/headwater-spark-4.jar", "io.delta.D,I,H"),
+        ({"spark.sql.extensions": "H,I"}, "/cache/headwater-spark-4.jar", "H,I"),
+        ({"spark.jars": "/b/headwater-spark_2.13-0.1.0.jar"}, "/b/headwater-spark_2.13-0.1.0.jar", "H"),
+    ],
+)
+def test_an_application_for_refreshes_keeps_jars_and_extensions_of_others(
+    given: dict[str, str], jars: str, extensions: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Headwater's extension is the last, so that it reads a statement first."""
+    monkeypatch.setattr("headwater.cli.serve.EXTENSION", "H")
+    found = extended({"spark.master": "yarn", **given}, Path("/cache/headwater-spark-4.jar"))
+    assert found == {"spark.master": "yarn", "spark.jars": jars, "spark.sql.extensions": extensions}
 
 
 def test_jar_as_json(monkeypatch) -> None:

@@ -20,7 +20,7 @@ from headwater.cli.shared import known_view, open_store, state_of
 from headwater.demo.session import FORMATS
 from headwater.engine.requests.reasons import counted_rows
 from headwater.model.error import HeadwaterError
-from headwater.spark.jvm.jar import EXTENSION, build_jar
+from headwater.spark.jvm.jar import EXTENSION, JAR, build_jar
 from headwater.store.dialect import Where, default_store, is_url
 from headwater.store.sql_store import SqlStore
 
@@ -233,8 +233,6 @@ def _session(settings: dict[str, str]):
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = (
         SparkSession.builder.appName("headwater run")
-        .config("spark.jars", str(build_jar()))
-        .config("spark.sql.extensions", EXTENSION)
         .config("spark.headwater.python", sys.executable)
         # Refreshes run the same queries again and again; Spark keeps the code that it generated of 100 stages.
         .config("spark.sql.codegen.cache.maxEntries", "2000")
@@ -244,9 +242,23 @@ def _session(settings: dict[str, str]):
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.catalogImplementation", "hive")
     )
-    for key, value in settings.items():
+    for key, value in extended(settings, build_jar()).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def extended(settings: Mapping[str, str], jar: Path) -> dict[str, str]:
+    """The settings with Headwater's jar and extension, behind the others that they name."""
+    jars, extensions = (_listed(settings.get(key, "")) for key in ("spark.jars", "spark.sql.extensions"))
+    if not any(each.rpartition("/")[2].startswith(JAR) for each in jars):
+        jars.append(str(jar))
+    if EXTENSION not in extensions:
+        extensions.append(EXTENSION)
+    return {**settings, "spark.jars": ",".join(jars), "spark.sql.extensions": ",".join(extensions)}
+
+
+def _listed(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 def report(rows: Sequence[Mapping[str, Any]], suspended: Sequence[str], as_json: bool) -> None:

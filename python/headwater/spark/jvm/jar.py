@@ -25,6 +25,9 @@ from headwater.model.error import JarError
 EXTENSION = "io.headwater.spark.HeadwaterExtensions"
 """The jar's class that ``spark.sql.extensions`` names."""
 
+JAR = "headwater-spark"
+"""With this the name of the jar's file begins, whoever built it."""
+
 
 RESOURCES = "resources"
 
@@ -35,7 +38,7 @@ def build_jar() -> Path:
     Raises:
         JarError: there is no Java, the cache cannot be written, or the sources do not compile.
     """
-    return built("headwater-spark", _source_root())
+    return built(JAR, _source_root())
 
 
 def built(name: str, root: Path) -> Path:
