@@ -275,10 +275,17 @@ STATEMENTS = {
     "unknown view, described": ("DESCRIBE MATERIALIZED VIEW nothing", ["no materialized view nothing"]),
     "unknown view, altered": ("ALTER MATERIALIZED VIEW nothing SUSPEND", ["no materialized view nothing"]),
     "partition column": (
-        "REFRESH MATERIALIZED VIEW monthly PARTITION (year = 2024)",
+        "REFRESH MATERIALIZED VIEW monthly PARTITION (year = 2024) FULL",
         ["no partition column year", "partitioned by month"],
     ),
-    "partition value": ("REFRESH MATERIALIZED VIEW monthly PARTITION (month = 'March')", ["'March'", "month (DATE)"]),
+    "partition value": (
+        "REFRESH MATERIALIZED VIEW monthly PARTITION (month = 'March') FULL",
+        ["'March'", "month (DATE)"],
+    ),
+    "partition without FULL": (
+        "REFRESH MATERIALIZED VIEW monthly PARTITION (month = DATE '2024-01-01')",
+        ["add FULL, or leave PARTITION out"],
+    ),
     "malformed": ("REFRESH MATERIALIZED VIEW monthly SOON", ["found 'SOON'", "REFRESH MATERIALIZED VIEW name ["]),
     "malformed list": ("REFRESH MATERIALIZED VIEW monthly PARTITION (month)", ["expected =", "PARTITION (k = v, ...)"]),
     "no name": ("DROP MATERIALIZED VIEW", ["a name", "DROP MATERIALIZED VIEW [IF EXISTS] name"]),

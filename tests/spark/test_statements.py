@@ -806,7 +806,7 @@ def test_parameters(sales: SparkSession) -> None:
     )
     assert [tuple(row) for row in sales.table("big").collect()] == [(2, "2024-02")]
     sales.sql("INSERT INTO sales VALUES (?, ?, ?)", args=[6, 60, "2024-01"])
-    [row] = sales.sql("REFRESH MATERIALIZED VIEW big PARTITION (month = :m)", args={"m": "2024-01"}).collect()
+    [row] = sales.sql("REFRESH MATERIALIZED VIEW big PARTITION (month = :m) FULL", args={"m": "2024-01"}).collect()
     assert row["partition"] == "month=2024-01"
     assert sales.sql("SHOW REFRESHES FOR big LIMIT ?", args=[1]).count() == 1
     assert sales.sql("SHOW MATERIALIZED VIEWS LIKE :p", args={"p": "nothing like it"}).count() == 0

@@ -329,6 +329,44 @@ def test_a_quoted_word_is_no_word_of_a_statement(literal, value):
     assert syntax.parse(wire.StatementKind.REFRESH, text).partition == (("p", value),)
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        " \n\t",
+        "-- off\n",
+        "-- a\r",
+        "-- goes on \\\n SHOW TABLES\n",
+        "/* a */ -- b\n/**/",
+        "/* a /* b */ SHOW TABLES; */",
+        "/* /* /* a */ */ -- */\n",
+        "/*/*/ a */ */",
+        "/* a /*+ no comment in one */ ",
+        "/* a **/",
+        "/* a */" * 50_000,
+        "\n" * 200_000,
+    ],
+)
+def test_a_statement_may_stand_behind_comments(before: str) -> None:
+    assert syntax.parse(wire.StatementKind.SHOW_REFRESHES, f"{before}SHOW REFRESHES LIMIT 2").limit == 2
+
+
+@pytest.mark.parametrize("before", ["/* a /* b */ ", "/*+ a */ ", "*/ ", "-- a \\\n"])
+def test_what_stands_in_a_comment_is_no_statement(before: str) -> None:
+    with pytest.raises(StatementError, match="SHOW REFRESHES .FOR name. .LIMIT n."):
+        syntax.parse(wire.StatementKind.SHOW_REFRESHES, f"{before}SHOW REFRESHES LIMIT 2")
+
+
+def test_one_partition_is_refreshed_in_full_alone() -> None:
+    text = "REFRESH MATERIALIZED VIEW shop.`a b` PARTITION (day = DATE'2024-01-30')"
+    assert syntax.parse(wire.StatementKind.REFRESH, f"{text} FULL;").full
+    remedy = "REFRESH MATERIALIZED VIEW shop.`a b` refreshes each .* add FULL, or leave PARTITION out"
+    with pytest.raises(StatementError, match=remedy):
+        syntax.parse(wire.StatementKind.REFRESH, text)
+    with pytest.raises(StatementError, match="found 'SOON'; the syntax is REFRESH MATERIALIZED VIEW name .*FULL"):
+        syntax.parse(wire.StatementKind.REFRESH, f"{text} SOON")
+
+
 @pytest.mark.parametrize("digits", [19, 100, 5000])
 def test_a_limit_may_be_larger_than_any_history(digits):
     text = f"SHOW REFRESHES LIMIT {'9' * digits}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -12,8 +11,10 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
 from headwater.model.error import StatementError
+from headwater.model.name import spelled
 from headwater.model.partition import Value
 from headwater.spark.jvm.wire import StatementKind
+from headwater.spark.statements.comments import first_word
 
 Name = tuple[str, ...]
 
@@ -25,7 +26,7 @@ class Drain:
 
 @frozen
 class RefreshStatement:
-    """``REFRESH MATERIALIZED VIEW name [PARTITION (k = v, ...)] [FULL]``"""
+    """``REFRESH MATERIALIZED VIEW name [[PARTITION (k = v, ...)] FULL]``"""
 
     name: Name
     partition: tuple[tuple[str, Value], ...] = ()
@@ -172,16 +173,13 @@ def canonical(query: str) -> str:
     return " ".join(repr(t.text) if t.token_type == TokenType.STRING else t.text.upper() for t in tokens)
 
 
-_LEADING = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*\w+", re.DOTALL)
-
-
 class _Words:
     """The tokens of a statement, read one after the other."""
 
     def __init__(self, kind: StatementKind, text: str) -> None:
         self._kind = kind
         # sqlglot takes all that follows SHOW for one opaque token; the leading verb is known anyway.
-        verb = _LEADING.match(text)
+        verb = first_word(text)
         self._sql = text[verb.end() :] if verb else text
         try:
             tokens = tokenize(self._sql, read="spark")
@@ -309,6 +307,18 @@ def _drain(words: _Words) -> Drain:
     return Drain()
 
 
+def _refresh(words: _Words) -> RefreshStatement:
+    name, partition = _of_partitions(words)
+    full = words.take("FULL")
+    words.end()
+    if partition and not full:
+        raise StatementError(
+            f"REFRESH MATERIALIZED VIEW {spelled(name)} refreshes each partition that is behind, whichever PARTITION "
+            "names; add FULL, or leave PARTITION out"
+        )
+    return RefreshStatement(name, partition, full)
+
+
 def _show_views(words: _Words) -> ShowViews:
     words.need("MATERIALIZED", "VIEWS")
     database = words.name() if words.take("IN") or words.take("FROM") else None
@@ -360,7 +370,7 @@ def _alter(words: _Words) -> Statement:
 
 _PARSERS: dict[StatementKind, Callable[[_Words], Statement]] = {
     StatementKind.DRAIN: _drain,
-    StatementKind.REFRESH: lambda words: RefreshStatement(*_of_partitions(words), words.take("FULL")),
+    StatementKind.REFRESH: _refresh,
     StatementKind.VERIFY: lambda words: Verify(*_of_partitions(words), words.take("REPAIR")),
     StatementKind.SHOW_VIEWS: _show_views,
     StatementKind.SHOW_REFRESHES: _show_refreshes,

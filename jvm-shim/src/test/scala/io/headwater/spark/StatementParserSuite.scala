@@ -28,6 +28,12 @@ class StatementParserSuite extends AnyFunSuite {
     assert(wrong.getCondition == "PARSE_SYNTAX_ERROR")
   }
 
+  test("a statement of Headwater's in a nested comment is none") {
+    assert(session.sql("/* off /* refresh all */ REFRESH MATERIALIZED VIEWS; */ SELECT 1").head().getInt(0) == 1)
+    val behind = "/* off /* refresh all */ */ SHOW REFRESHES LIMIT 2"
+    assert(parser.parsePlan(behind) == asked(StatementKind.ShowRefreshes, behind))
+  }
+
   test("a scripting block is parsed by Spark, with its parameters") {
     assert(parser.parsePlan("BEGIN DECLARE x = 1; SELECT x; END").isInstanceOf[CompoundBody])
     assert(session.sql("BEGIN DECLARE x = 1; SELECT x + 1; END").head().getInt(0) == 2)

@@ -64,6 +64,11 @@ class StatementSuite extends AnyFunSuite {
     "SELECT 'x' -- \nREFRESH MATERIALIZED VIEWS",
     "-- REFRESH MATERIALIZED VIEWS\nSELECT 1",
     "/* REFRESH MATERIALIZED VIEWS */ SELECT 1",
+    "/* off /* refresh all */ REFRESH MATERIALIZED VIEWS; */ SELECT 1",
+    "/* not closed /* */ REFRESH MATERIALIZED VIEWS",
+    "/*+ a hint */ REFRESH MATERIALIZED VIEWS",
+    "-- goes on \\\nREFRESH MATERIALIZED VIEWS",
+    "/* /* a */ CREATE OR REPLACE */ CREATE MATERIALIZED VIEW v AS SELECT 1",
     "SELECT 'CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT 1'",
     "BEGIN REFRESH MATERIALIZED VIEWS; END",
     "BEGIN\n  CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT 1;\nEND",
@@ -76,11 +81,19 @@ class StatementSuite extends AnyFunSuite {
     assert(recognise(sql).contains(Own(StatementKind.Drain)))
   }
 
+  test("comments in brackets nest, as Spark's do") {
+    val comments = Seq("/* a /* b */ ; */", "/* /* /* a */ */ -- */\n", "/*/*/ a */ */", "/* a /*+ no comment in one */",
+      "/* a **/", "-- a \\\n b\n", "-- a\r")
+    for (comment <- comments)
+      assert(recognise(s"${comment}REFRESH$comment MATERIALIZED VIEWS").contains(Own(StatementKind.Drain)), comment)
+  }
+
   test("any number of blank lines and comments may stand before a statement") {
     assert(recognise("\n" * 200000 + "SHOW REFRESHES").contains(Own(StatementKind.ShowRefreshes)))
     assert(recognise("-- a line\n" * 50000 + "SHOW REFRESHES").contains(Own(StatementKind.ShowRefreshes)))
     assert(recognise("/* a */" * 50000 + "SELECT 1").isEmpty)
     assert(recognise("/*" * 50000).isEmpty)
+    assert(recognise("/*" * 50000 + "*/" * 50000 + "SHOW REFRESHES").contains(Own(StatementKind.ShowRefreshes)))
     assert(recognise("EXPLAIN REFRESH" + " " * 200000 + "v").contains(Own(StatementKind.Explain)))
   }
 
@@ -88,6 +101,9 @@ class StatementSuite extends AnyFunSuite {
     val sql = "/* 1 */ create or /* 2 */ replace materialized view v as select 'OR REPLACE'"
     val Some(Creation(stripped, false, true)) = recognise(sql)
     assert(stripped.length == sql.length)
+    val nested = "/* /* 1 */ */ create or replace materialized view v as select 1"
+    assert(recognise(nested).contains(
+      Creation("/* /* 1 */ */ create            materialized view v as select 1", explained = false, orReplace = true)))
     assert(stripped == "/* 1 */ create                    materialized view v as select 'OR REPLACE'")
   }
 

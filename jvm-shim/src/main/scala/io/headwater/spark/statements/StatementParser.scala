@@ -26,9 +26,9 @@ object Statement {
    */
   final case class Creation(stripped: String, explained: Boolean, orReplace: Boolean) extends Recognised
 
-  // Blanks and comments before and between words. Quantifiers are possessive: a word never starts like a
-  // gap, and Java's matcher would otherwise recurse once for each blank line above a statement.
-  private val Gap = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
+  // A blank before or between words; comments are blanked before anything is matched. Quantifiers are possessive, for a
+  // word never starts like a gap.
+  private val Gap = """\s"""
 
   private def words(all: String*): Pattern =
     Pattern.compile(s"^$Gap*+" + all.mkString(s"$Gap++") + """(?=\W|$)""", Pattern.CASE_INSENSITIVE)
@@ -52,14 +52,15 @@ object Statement {
     Pattern.CASE_INSENSITIVE)
 
   def recognise(sql: String): Option[Recognised] = {
-    val create = creation.matcher(sql)
+    val blanked = Comments.blanked(sql)
+    val create = creation.matcher(blanked)
     if (create.find()) {
       val (explained, orReplace) = (create.start(1) >= 0, create.start(2) >= 0)
       val stripped = Seq(1, 2).filter(create.start(_) >= 0).foldLeft(sql)((text, group) =>
         text.patch(create.start(group), " " * (create.end(group) - create.start(group)), create.end(group) - create.start(group)))
       Option.when(explained || orReplace)(Creation(stripped, explained, orReplace))
     } else {
-      kinds.collectFirst { case (pattern, kind) if pattern.matcher(sql).find() => Own(kind) }
+      kinds.collectFirst { case (pattern, kind) if pattern.matcher(blanked).find() => Own(kind) }
     }
   }
 }
