@@ -16,7 +16,7 @@ from cases import A1, view
 import headwater
 from headwater.engine.decide.schedule import InOrder, Planned, Question, pending_of
 from headwater.model.costs import RefreshCosts
-from headwater.model.error import HeadwaterError, StatementError, StoreError
+from headwater.model.error import DefinitionError, HeadwaterError, StatementError, StoreError
 from headwater.model.event import (
     FRESH,
     Changed,
@@ -293,6 +293,28 @@ def test_properties_of_a_view_that_was_redefined_meanwhile(engine: Engine, monke
             StatementKind.ALTER, "ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('headwater.freshness' = '1 hour')"
         )
     assert stored[-1] == newer and engine.recorder.state.views["default.v"].definition == newer
+
+
+def test_a_method_that_cannot_follow_the_view_is_refused_as_create_does(engine: Engine, monkeypatch):
+    stored: list[Definition] = []
+    monkeypatch.setattr(catalog, "store", lambda _, definition, before=None: stored.append(definition))
+    alter = "ALTER MATERIALIZED VIEW v SET TBLPROPERTIES"
+    with pytest.raises(DefinitionError, match="set it to 'incremental, full', or leave it out") as refused:
+        engine.say(StatementKind.ALTER, f"{alter} ('headwater.method' = 'incremental')")
+    assert refused.value.code == "METHOD" and not stored
+    engine.say(StatementKind.ALTER, f"{alter} ('headwater.method' = 'incremental, full')")
+    asked = engine.recorder.state.views["default.v"].definition.policy.method
+    assert [each.value for each in asked] == ["incremental", "full"]
+
+
+def test_other_properties_of_a_view_that_cannot_be_followed_any_more_are_set(engine: Engine, monkeypatch):
+    monkeypatch.setattr(catalog, "store", lambda *_: None)
+    lost = evolve(V, properties={"headwater.method": "incremental"})
+    engine.record(lambda version: Declared(1, version, lost, "a source has no snapshots any more"))
+    engine.say(StatementKind.ALTER, "ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('headwater.priority' = '2')")
+    assert engine.recorder.state.views["default.v"].definition.policy.priority == 2
+    engine.say(StatementKind.ALTER, "ALTER MATERIALIZED VIEW v UNSET TBLPROPERTIES ('headwater.method')")
+    assert engine.recorder.state.views["default.v"].definition.policy.method is None
 
 
 def test_who_alters_a_view_hears_of_other_engines_first(engine: Engine, tmp_path, monkeypatch):

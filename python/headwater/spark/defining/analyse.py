@@ -118,7 +118,7 @@ class Analyst:
                 "import it again, with importlib.reload or by a new start, and register it then",
                 view,
             )
-        return _followed(analysed)
+        return require_followed(analysed)
 
     def _format(self, view: str, message: Create) -> str:
         """The format of the view's table.
@@ -331,7 +331,7 @@ def _whole(dependencies: Sequence[Dependency]) -> tuple[Dependency, ...]:
     )
 
 
-def _followed(definition: Definition) -> Definition:
+def require_followed(definition: Definition) -> Definition:
     """The same definition, if the methods that it allows can follow a change of one source at least.
 
     Raises:

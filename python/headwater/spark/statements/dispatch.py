@@ -27,7 +27,7 @@ from headwater.runtime.execute import guarded
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
 from headwater.runtime.wait import SharedLooks, Waiting
-from headwater.spark.defining.analyse import Analyst
+from headwater.spark.defining.analyse import Analyst, require_followed
 from headwater.spark.defining.jobs import Jobs, messages
 from headwater.spark.defining.options import check_properties
 from headwater.spark.jvm import sql
@@ -279,10 +279,12 @@ class Statements:
 
     def _alter_properties(self, definition: Definition, properties: Mapping[str, str]) -> None:
         altered = self._analyst.analysed(evolve(definition, properties=properties))
-        session = self._sessions.of_table()
-        catalog.store(session, altered, definition)
         follows_again = follows(altered) and not follows(definition)
         differs = altered.dependencies != definition.dependencies or edged(altered) != edged(definition)
+        if differs or altered.policy.method != definition.policy.method:
+            require_followed(altered)  # other properties may change where a view cannot be followed any more
+        session = self._sessions.of_table()
+        catalog.store(session, altered, definition)
         why = "follows its sources again" if follows_again else "depends on its sources in another way"
 
         def alter(state: State) -> Declared | Altered:
