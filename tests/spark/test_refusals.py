@@ -269,6 +269,26 @@ STATEMENTS = {
     "name of a materialized view": (f"CREATE MATERIALIZED VIEW monthly AS {QUERY}", ["monthly", "CREATE OR REPLACE"]),
     "both": (f"CREATE OR REPLACE MATERIALIZED VIEW IF NOT EXISTS monthly AS {QUERY}", ["exclude each other"]),
     "database": (f"CREATE MATERIALIZED VIEW nowhere.v AS {QUERY}", ["nowhere"]),
+    "not null": (
+        "CREATE MATERIALIZED VIEW plain (id INT NOT NULL, amount INT) AS SELECT id, amount FROM sales",
+        ["plain cannot have NOT NULL of the column id", "leave that out"],
+    ),
+    "default of a column": (
+        "CREATE MATERIALIZED VIEW plain (id INT, amount INT DEFAULT 5) AS SELECT id, amount FROM sales",
+        ["plain cannot have DEFAULT of the column amount", "leave that out"],
+    ),
+    "generated column": (
+        "CREATE MATERIALIZED VIEW plain (id INT, n INT GENERATED ALWAYS AS (id * 2)) AS SELECT id, amount FROM sales",
+        ["plain cannot have GENERATED ALWAYS AS of the column n", "leave that out"],
+    ),
+    "collation": (
+        "CREATE MATERIALIZED VIEW plain DEFAULT COLLATION UTF8_LCASE AS SELECT id, amount FROM sales",
+        ["plain cannot have DEFAULT COLLATION UTF8_LCASE", "leave that out"],
+    ),
+    "not null, explained": (
+        "EXPLAIN CREATE MATERIALIZED VIEW plain (id INT NOT NULL, amount INT) AS SELECT id, amount FROM sales",
+        ["plain cannot have NOT NULL of the column id"],
+    ),
     "unknown view": ("REFRESH MATERIALIZED VIEW monthy", ["no materialized view", "monthy", "monthly"]),
     "a table is no view": ("REFRESH MATERIALIZED VIEW sales", ["sales", "monthly"]),
     "unknown view, explained": ("EXPLAIN REFRESH nothing", ["no materialized view nothing"]),

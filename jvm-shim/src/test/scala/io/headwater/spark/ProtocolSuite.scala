@@ -1,7 +1,7 @@
 package io.headwater.spark
 
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.headwater.Access
+import org.apache.spark.sql.headwater.{Access, HeadwaterException}
 import org.json4s._
 import org.json4s.jackson.JsonMethods.{compact, render}
 import org.scalatest.funsuite.AnyFunSuite
@@ -90,6 +90,14 @@ class ProtocolSuite extends AnyFunSuite {
   test("create, with columns, over a temporary view") {
     same(created(2, """CREATE MATERIALIZED VIEW IF NOT EXISTS recent (month DATE, price DECIMAL(12,2) COMMENT 'in euro')
       AS SELECT l_month, l_price FROM fresh_lines"""), "create_columns")
+  }
+
+  test("what no view keeps is refused by name") {
+    val asked = """CREATE MATERIALIZED VIEW plain (price DECIMAL(12,2) NOT NULL, month DATE DEFAULT DATE '2024-01-01')
+      DEFAULT COLLATION UTF8_LCASE AS SELECT l_price, l_month FROM lineitem"""
+    val refused = intercept[HeadwaterException](created(3, asked)).text
+    for (clause <- Seq("shop.plain", "NOT NULL of the column price", "DEFAULT of the column month", "DEFAULT COLLATION UTF8_LCASE"))
+      assert(refused.contains(clause))
   }
 
   test("reply_rows: values take the types of the answer's columns") {

@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier
 import org.apache.spark.sql.catalyst.plans.logical.{CreateMaterializedViewAsSelect, LogicalPlan, TableSpec, View}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.headwater.Access
+import org.apache.spark.sql.headwater.{Access, HeadwaterException}
 
 /**
  * Takes over `CREATE MATERIALIZED VIEW`, which Spark resolves and then refuses to plan.
@@ -29,6 +29,10 @@ object TakeOverCreate {
       case other => throw new IllegalStateException(s"the view's name was not resolved: $other")
     }
     val spec = create.tableSpec.asInstanceOf[TableSpec]
+    val refused = unkept(create, spec)
+    if (refused.nonEmpty) throw new HeadwaterException(
+      s"${Names.key(name.toSeq)} cannot have ${refused.mkString(", ")}: a view has the rows of its query; leave that out, and " +
+        "state it in the query if it matters")
     CreateQuestion(
       name = name.toSeq,
       columns = create.columns.map(column => ColumnDef(column.name, Access.stored(column.dataType).sql, column.comment)),
@@ -45,5 +49,18 @@ object TakeOverCreate {
       explained = create.getTagValue(StatementParser.Explained).isDefined,
       temporary = create.query.collectWithSubqueries { case view: View if view.isTempView => view.desc.identifier.table },
       temporary_functions = Functions.temporary(session, create.query))
+  }
+
+  /** The clauses by name that no view keeps and that Spark's parser takes. It refuses others, such as `LOCATION`. */
+  private def unkept(create: CreateMaterializedViewAsSelect, spec: TableSpec): Seq[String] = {
+    val ofColumns = create.columns.flatMap { column =>
+      val clauses = Seq(
+        Option.when(!column.nullable)("NOT NULL"),
+        column.defaultValue.map(_ => "DEFAULT"),
+        column.generationExpression.map(_ => "GENERATED ALWAYS AS"),
+        column.identityColumnSpec.map(_ => "AS IDENTITY"))
+      clauses.flatten.map(clause => s"$clause of the column ${column.name}")
+    }
+    ofColumns ++ spec.collation.map(collation => s"DEFAULT COLLATION $collation")
   }
 }
