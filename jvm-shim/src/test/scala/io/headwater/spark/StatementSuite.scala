@@ -82,8 +82,8 @@ class StatementSuite extends AnyFunSuite {
   }
 
   test("comments in brackets nest, as Spark's do") {
-    val comments = Seq("/* a /* b */ ; */", "/* /* /* a */ */ -- */\n", "/*/*/ a */ */", "/* a /*+ no comment in one */",
-      "/* a **/", "-- a \\\n b\n", "-- a\r")
+    val comments = Seq("/* a /* b */ ; */", "/* /* /* a */ */ -- */\n", "/*/*/ a */ */",
+      "/* a /*+ no comment in one */", "/* a **/", "-- a \\\n b\n", "-- a\r")
     for (comment <- comments)
       assert(recognise(s"${comment}REFRESH$comment MATERIALIZED VIEWS").contains(Own(StatementKind.Drain)), comment)
   }

@@ -5,9 +5,9 @@ import java.util.regex.Pattern
 import scala.annotation.tailrec
 
 /**
- * Comments before and between the first words of a statement. They end where Spark's end: those in brackets nest, a bracket
- * with `+` begins a hint, and one after two dashes goes on behind a backslash and a newline. The engine skips the same in
- * front of a statement (`headwater.spark.statements.comments`).
+ * Comments before and between the first words of a statement. They end where Spark's end: those in brackets nest, a
+ * bracket with `+` begins a hint, and one after two dashes goes on behind a backslash and a newline. The engine skips the
+ * same in front of a statement (`headwater.spark.statements.comments`).
  */
 private[spark] object Comments {
   private val Line = Pattern.compile("""--(?:\\\n|[^\r\n])*+""")

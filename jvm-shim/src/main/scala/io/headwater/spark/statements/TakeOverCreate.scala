@@ -31,8 +31,8 @@ object TakeOverCreate {
     val spec = create.tableSpec.asInstanceOf[TableSpec]
     val refused = unkept(create, spec)
     if (refused.nonEmpty) throw new HeadwaterException(
-      s"${Names.key(name.toSeq)} cannot have ${refused.mkString(", ")}: a view has the rows of its query; leave that out, and " +
-        "state it in the query if it matters")
+      s"${Names.key(name.toSeq)} cannot have ${refused.mkString(", ")}: a view has the rows of its query; " +
+        "leave that out, and state it in the query if it matters")
     CreateQuestion(
       name = name.toSeq,
       columns = create.columns.map(column => ColumnDef(column.name, Access.stored(column.dataType).sql, column.comment)),
