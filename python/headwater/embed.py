@@ -235,14 +235,14 @@ class Engine:
         """
         since, version, began = self._recorder.seq, self._waiting.hurry(), time.monotonic()
         over = False
+        every = partial(self._waiting.until_fresh, lambda state: set(state.views), version, since=since)
         while not over:
             left = inf if timeout is None else began + timeout - time.monotonic()
-            ran = self._waiting.until_fresh(
-                lambda state: set(state.views), version, since=since, timeout=max(0, min(left, STEP))
-            )
+            every(timeout=max(0, min(left, STEP)))
             over = left <= STEP or self._recorder.read(partial(_all_settled, version=version))
             if not over:  # a refresh may be due again, and other programs are to hear that this one is there
                 self._loop.step()
+        ran = every(timeout=0)  # the last refresh may have ended after its wait
         return [dict(zip(REFRESHES, row, strict=True)) for row in (each.row for each in ran)]
 
     def step(self) -> int | None:
