@@ -20,17 +20,15 @@ private[spark] final class ExactNumber {
 
   /** Adds a number so many times: once, or minus once. */
   def add(value: Double, times: Int): Unit =
-    if (isFinite(value)) {
-      val (mantissa, exponent) = parts(value)
-      add(times * mantissa, exponent)
-    } else count(value, times)
+    if (isFinite(value)) add(times * mantissa(value), exponentOf(value)) else count(value, times)
 
   /** Adds the square of a number, likewise. */
   def addSquare(value: Double, times: Int): Unit =
     if (isFinite(value)) {
-      val (signed, exponent) = parts(value)
-      val mantissa = math.abs(signed)
-      val (high, rest) = (mantissa >>> Half, mantissa & ((1L << Half) - 1))
+      val size = math.abs(mantissa(value))
+      val exponent = exponentOf(value)
+      val high = size >>> Half
+      val rest = size & ((1L << Half) - 1)
       add(times * high * high, 2 * exponent + 2 * Half)
       add(times * high * rest, 2 * exponent + Half + 1)
       add(times * rest * rest, 2 * exponent)
@@ -42,7 +40,8 @@ private[spark] final class ExactNumber {
     positive += times * other.positive
     negative += times * other.negative
     other.carry()
-    other.chunks.indices.foreach(n => if (other.chunks(n) != 0) at(other.low + n, times * other.chunks(n)))
+    val known = other.chunks
+    known.indices.foreach(n => at(other.low + n, times * known(n)))
     added()
   }
 
@@ -87,23 +86,32 @@ private[spark] final class ExactNumber {
 
   /** Adds a number of at most 62 bits. */
   private def add(signed: Long, exponent: Int): Unit = if (signed != 0) {
-    val (mantissa, sign) = (math.abs(signed), java.lang.Long.signum(signed))
+    val size = math.abs(signed)
     val position = exponent + Unit
-    val (first, shift) = (position / Bits, position % Bits)
-    at(first, sign * ((mantissa << shift) & Mask))
-    at(first + 1, sign * ((mantissa >>> (Bits - shift)) & Mask))
-    if (shift > 0) at(first + 2, sign * (mantissa >>> (2 * Bits - shift)))
+    val shift = position % Bits
+    reach(position / Bits, position / Bits + 2)
+    val n = position / Bits - low
+    val sign = if (signed > 0) 1 else -1
+    chunks(n) += sign * ((size << shift) & Mask)
+    chunks(n + 1) += sign * ((size >>> (Bits - shift)) & Mask)
+    if (shift > 0) chunks(n + 2) += sign * (size >>> (2 * Bits - shift))
     added()
   }
 
   /** Adds to the chunk of a place. */
-  private def at(place: Int, value: Long): Unit = if (value != 0) {
-    if (chunks.isEmpty) low = place
-    if (place < low) {
-      chunks = Array.fill(low - place)(0L) ++ chunks
-      low = place
-    } else if (place >= low + chunks.length) chunks = chunks.padTo(place - low + 1, 0L)
+  private def at(place: Int, value: Long): Unit = {
+    reach(place, place)
     chunks(place - low) += value
+  }
+
+  /** Makes chunks of these places, where there are none. */
+  private def reach(first: Int, last: Int): Unit = {
+    if (chunks.isEmpty) low = first
+    if (first < low) {
+      chunks = new Array[Long](low - first) ++ chunks
+      low = first
+    }
+    if (last >= low + chunks.length) chunks = chunks.padTo(last - low + 1, 0L)
   }
 
   private def added(): Unit = {
@@ -182,13 +190,18 @@ private[spark] object ExactNumber {
 
   private def isFinite(value: Double): Boolean = !value.isNaN && !value.isInfinite
 
-  /** A finite number as a mantissa of at most 53 bits with its sign, times a power of two. */
-  private def parts(value: Double): (Long, Int) = {
+  /** The whole number of at most 53 bits with its sign that a finite number is, times a power of two. */
+  private def mantissa(value: Double): Long = {
     val bits = java.lang.Double.doubleToRawLongBits(value)
-    val (biased, fraction) = (((bits >>> 52) & 0x7ff).toInt, bits & ((1L << 52) - 1))
-    val mantissa = if (biased == 0) fraction else fraction | (1L << 52)
-    (if (bits < 0) -mantissa else mantissa, math.max(biased, 1) - 1075)
+    val fraction = bits & ((1L << 52) - 1)
+    val size = if (biased(bits) == 0) fraction else fraction | (1L << 52)
+    if (bits < 0) -size else size
   }
+
+  /** The exponent of that power. */
+  private def exponentOf(value: Double): Int = math.max(biased(java.lang.Double.doubleToRawLongBits(value)), 1) - 1075
+
+  private def biased(bits: Long): Int = ((bits >>> 52) & 0x7ff).toInt
 
   /** A number times a power of two, rounded to the nearest. */
   private def rounded(number: BigInteger, exponent: Int): Double = {
