@@ -9,7 +9,7 @@ from headwater.engine.decide.readiness import Choice, ready, wake_at
 from headwater.engine.decide.starting import decided
 from headwater.engine.methods.costs import took as learned
 from headwater.engine.record.transition import transition
-from headwater.engine.requests.limits import PATIENCE, SETTLE
+from headwater.engine.requests.limits import AHEAD, PATIENCE, SETTLE
 from headwater.engine.tell import report
 from headwater.engine.waits.freshness import QUANTILE, hold, needed, waits_for
 from headwater.model.costs import Took
@@ -173,6 +173,19 @@ def test_the_roots_of_a_wave_start_together():
     state = change(state, 20_000, "t2")
     assert [each.view for each in ready(state, 49_999)] == []
     assert [each.view for each in ready(state, 50_000)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("ahead", "together"), [(3_600_000, False), (AHEAD + 1, False), (AHEAD, True), (5, True)])
+def test_a_change_joins_no_wave_of_before_the_clock_went_back(ahead: int, together: bool):
+    state = change(build({"a": (("t",), "5 minutes", 10.0), "b": (("a",), "5 minutes", 5.0)}), at=7_200_000)
+    state = run(state, 7_500_000, "a")
+    now = 7_200_000 - ahead
+    state = change(state, at=now)
+    assert state.origins[max(state.origins)].wave == (7_200_000 if together else now)
+    state = published(state, now + 10_000, "a")
+    due = (7_200_000 if together else now) + 285_000
+    assert wake_at(state, now + 10_000) == due
+    assert "a" in {each.view for each in ready(state, due)}
 
 
 def test_explain_shows_the_decision_and_its_numbers():

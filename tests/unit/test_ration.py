@@ -145,6 +145,13 @@ def test_the_plan_is_made_anew_when_something_was_learned_and_not_too_often():
     assert waits(state, "a", NOW + MADE_ANEW) > before
 
 
+def test_a_plan_of_before_the_clock_went_back_is_made_anew():
+    state = budgeted(changing({"a": (("t",), "", 30.0)}), 3_000)
+    before = waits(state, "a")
+    state = change(state, at=NOW + 2_000)
+    assert waits(state, "a", NOW - 3_600_000) > before
+
+
 def test_explain_shows_the_decision_and_its_numbers():
     state = budgeted(changing({"a": (("t",), "", 30.0)}), 3_000)
     told = report.waits(state, "a", NOW + 4_000)

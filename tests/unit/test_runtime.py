@@ -324,6 +324,36 @@ def test_a_refresh_that_hangs_is_cancelled_counts_as_failed_and_runs_again(bench
     assert len(bench.of(Published)) == 1
 
 
+def test_a_run_that_began_under_a_fast_clock_has_its_timeout_from_when_the_clock_is_right(bench):
+    hangs, going = threading.Event(), threading.Event()
+
+    def pause(step, launch):
+        if step == "read" and not hangs.is_set():
+            hangs.set()
+            assert going.wait(20)
+
+    bench.world.pause = pause
+    one = bench.engine("one")
+    bench.declare(one, view("v", "a", "t", timeout="10 seconds"))
+    one.step()
+    assert hangs.wait(20)
+    bench.clock.at -= 7_200_000
+    now = bench.clock.at
+    one.step()
+    assert wake_at(one.state, now) == now + 10_000
+    bench.clock.at = now + 9_999 + GRACE
+    assert one.loop.mine.flights and not bench.of(Failed)
+    one.step()
+    assert not bench.of(Failed), "it is cancelled first, and may end by itself"
+    bench.clock.at = now + 10_000 + GRACE
+    one.step()
+    [ended] = bench.of(Failed)
+    assert "took longer than 10 s" in ended.error.text
+    bench.clock.at += 5_000
+    bench.drain(one)
+    going.set()
+
+
 def test_a_view_that_is_dropped_while_it_is_explained_is_named(bench):
     one = bench.engine("one")
     bench.declare(one, V)
@@ -828,6 +858,16 @@ def test_an_engine_goes_on_when_its_summary_cannot_be_kept(bench):
     assert kept(one) is None
     one.store.summarise = summarise
     bench.clock.at += PAUSE
+    one.step()
+    assert kept(one).summary == summary(one.state, 2)
+
+
+def test_the_summary_is_kept_after_the_clock_went_back(bench):
+    one = bench.engine("one")
+    bench.declare(one, V)
+    bench.drain(one)
+    bench.clock.at -= 7_200_000
+    bench.write(one, A1, 5)
     one.step()
     assert kept(one).summary == summary(one.state, 2)
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.engine.decide.benefit import benefit, best
-from headwater.engine.decide.readiness import AHEAD, Choice, ready, starts, wake_at
+from headwater.engine.decide.readiness import Choice, ready, starts, wake_at
 from headwater.engine.decide.urgency import MANY, PATIENCE, first, queue
 from headwater.engine.record.transition import transition
-from headwater.engine.requests.limits import LONGEST_BACK_OFF
+from headwater.engine.requests.limits import AHEAD, LONGEST_BACK_OFF
 from headwater.model.costs import Took
 from headwater.model.event import Altered, Hurried, Requested
 from headwater.model.index import Apart

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import evolve
 
-from headwater.engine.decide.flight import Flights, answered, claim, issued, recorded, renumbered
+from headwater.engine.decide.flight import Flights, answered, claim, issued, recorded, renumbered, timed
 from headwater.engine.decide.kernel import decide
 from headwater.engine.decide.readiness import wake_at
 from headwater.engine.decide.schedule import InOrder, Schedule
@@ -153,6 +153,7 @@ class Loop:
         renumbered(self.mine, beat.number)
         self.mine.overdue, self.mine.known, self.leads = beat.overdue, beat.known, beat.leads
         self._clock.hear(beat.at)
+        timed(self.mine, self._clock.now())
         if beat.last != self.recorder.seq:
             self.recorder.sync()
 

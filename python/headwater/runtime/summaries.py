@@ -31,12 +31,12 @@ class Summaries:
 
     def __init__(self, store: SqlStore, clock: Clock, tracks: int) -> None:
         self._store, self._clock, self._tracks = store, clock, tracks
-        self._seq, self._next = 0, 0
+        self._seq, self._began, self._pause = 0, 0, 0
 
     def keep(self, state: State, seq: int) -> None:
         """Writes what is said of the views as of journal entry ``seq``, unless that is kept or it is too soon."""
         began = self._clock.now()
-        if seq == self._seq or began < self._next:
+        if seq == self._seq or self._began <= began < self._began + self._pause:
             return
         try:
             # While runs are under way it would be out of date at once, and it takes more than all else together.
@@ -45,7 +45,7 @@ class Summaries:
             self._seq = seq
         except HeadwaterError as error:
             log.warning("what `headwater status` shows at once could not be kept: %s", error)
-        self._next = began + max(PAUSE, SHARE * (self._clock.now() - began))
+        self._began, self._pause = began, max(PAUSE, SHARE * (self._clock.now() - began))
 
 
 def _is_brief(state: State) -> bool:

@@ -74,6 +74,7 @@ class Flight:
         error: why a step of it came to nothing; ``None`` as long as none did.
         unfollowed: why it cannot follow changes; ``None`` as long as it can.
         refused: some computed column of its readers cannot be evaluated.
+        began: when its time began (ms): as it started, or as the clock was set back to before that.
     """
 
     launch: Launch
@@ -89,6 +90,7 @@ class Flight:
     error: Reason | None = None
     unfollowed: Reason | None = None
     cancelled: bool = False
+    began: int = Factory(lambda self: self.launch.run.started.at, takes_self=True)
 
     @property
     def version(self) -> Version:
@@ -152,6 +154,13 @@ def claim(mine: Flights, state: State) -> None:
             mine.flights[run.version] = Flight(launched(state, run.view))
             if leaves_rows(run):
                 mine.readable.add(run.version)
+
+
+def timed(mine: Flights, now: int) -> None:
+    """The time of runs that began later than now begins anew: the clock was set back."""
+    for version, flight in mine.flights.items():
+        if flight.began > now:
+            mine.flights[version] = evolve(flight, began=now)
 
 
 def recorded(mine: Flights, event: Event) -> None:

@@ -68,7 +68,7 @@ def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None
     match flight.stage:
         case Stage.GONE:
             return None
-        case Stage.FAIL if flight.cancelled and not _refused(state, flight) and (late := overdue(state, run, now)):
+        case Stage.FAIL if flight.cancelled and not _refused(state, flight) and (late := _late(state, flight, now)):
             return Record(_failed(flight, late, False, now))
         case Stage.FAIL:
             why = (_refused(state, flight) if flight.cancelled else None) or flight.error
@@ -104,11 +104,16 @@ def _given_up(state: State, flight: Flight, now: int) -> Record | None:
     is not published."""
     if flight.stage not in (Stage.LOOK, Stage.COMPUTE, Stage.CHECK, Stage.BRING):
         return None
-    late = overdue(state, flight.launch.run, now - GRACE)
+    late = _late(state, flight, now - GRACE)
     if late is None:
         return None
     why = evolve(late, text=f"{late}; its tasks go on, and their rows are never published")
     return Record(_failed(flight, why, False, now))
+
+
+def _late(state: State, flight: Flight, now: int) -> Reason | None:
+    """Why a run takes too long; ``None`` if it does not."""
+    return overdue(state, flight.launch.run, flight.began, now)
 
 
 def _refused(state: State, flight: Flight) -> Reason | None:
@@ -170,7 +175,7 @@ def _cancelled(state: State, mine: Flights, now: int) -> Iterator[Cancel]:
             run = flight.launch.run
             known = state.running.get(run.view)
             unwanted = known is None or known.version != run.version or known.preempted or known.cancelled
-            if unwanted or overdue(state, run, now):
+            if unwanted or _late(state, flight, now):
                 yield Cancel(run.view, run.version)
 
 

@@ -22,7 +22,7 @@ from attrs import evolve, frozen
 
 from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.common_cut import Common, common_cut
-from headwater.engine.requests.limits import GRACE, HALTED, LONGEST_BACK_OFF, latest_end
+from headwater.engine.requests.limits import AHEAD, GRACE, HALTED, LONGEST_BACK_OFF, latest_end
 from headwater.engine.requests.prefix import goes_in_order, in_order, lacked, out_of_order, with_older
 from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.reasons import reason
@@ -38,11 +38,6 @@ from headwater.model.state import State, ViewState
 
 MOST_PARTS = 1_000
 """A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
-
-
-AHEAD = 60_000
-"""A time that is later than now by more ms is of before the clock was set back, and nothing waits for it. The clocks
-of engines are to differ by less."""
 
 
 @frozen
@@ -148,7 +143,7 @@ def wake_at(state: State, now: int) -> int | None:
         by_group = zip(groups, _ends(state, name, groups), strict=True)
         times += [at(origin) for each, at in by_group for origin in _origins(each.needs)]
     for run in state.running.values():
-        if (until := latest_end(state, run)) is not None:
+        if (until := latest_end(state, run, min(run.started.at, now))) is not None:
             times += [until, until + GRACE]
     return min((each for each in times if each > now), default=None)
 

@@ -48,6 +48,10 @@ SKIPPED = 10
 LONGEST_BACK_OFF = 300_000
 """The longest pause (ms) after a failure."""
 
+AHEAD = 60_000
+"""A time that is later than now by more ms is of before the clock was set back, and nothing waits for it. The clocks
+of engines are to differ by less."""
+
 
 def back_off(failures: int) -> int:
     """The pause after the ``failures``-th failure in a row: 5 s, doubled each time, at most ``LONGEST_BACK_OFF`` ms."""
@@ -75,18 +79,18 @@ def awaits(definition: Definition, source: Status) -> bool:
     return source is Status.ACTIVE or (source in STUCK and definition.policy.upstream is Upstream.HOLD)
 
 
-def latest_end(state: State, run: Run) -> int | None:
-    """When a run is cancelled that has not ended (ms); ``None``: its view sets no time."""
+def latest_end(state: State, run: Run, began: int) -> int | None:
+    """When a run is cancelled that ``began`` then and has not ended (ms); ``None``: its view sets no time."""
     view = state.views.get(run.view)
     timeout = None if view is None else view.definition.policy.timeout
-    return None if timeout is None else run.started.at + timeout
+    return None if timeout is None else began + timeout
 
 
-def overdue(state: State, run: Run, now: int) -> Reason | None:
-    """Why a run takes too long; ``None`` if it does not."""
-    until = latest_end(state, run)
+def overdue(state: State, run: Run, began: int, now: int) -> Reason | None:
+    """Why a run takes too long that ``began`` then; ``None`` if it does not."""
+    until = latest_end(state, run, began)
     if until is None or now < until:
         return None
-    took = (until - run.started.at) / 1000
+    took = (until - began) / 1000
     said = f"the refresh of {run.view} took longer than {took:g} s, its headwater.timeout, and was cancelled"
     return Reason(Code.RUN_TIMEOUT, said)

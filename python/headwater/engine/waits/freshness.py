@@ -27,7 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from math import inf
 
 from headwater.engine.requests.coverage import plan
-from headwater.engine.requests.limits import PATIENCE
+from headwater.engine.requests.limits import AHEAD, PATIENCE
 from headwater.model.costs import Took
 from headwater.model.index import Hold
 from headwater.model.partition import Slice, Version
@@ -56,8 +56,9 @@ def hold(state: State, name: str) -> Hold | None:
 def wave(state: State, origin: Origin, reached: Mapping[str, Sequence[Slice]]) -> int | None:
     """When the wave began that a new change joins, or when the change came, if it begins one.
 
-    It joins the oldest wave that something it reaches is pending for and that it is in time for. ``None``
-    when nothing that it reaches promises anything, or nobody knows how long the runs take.
+    It joins the oldest wave that something it reaches is pending for and that it is in time for. It joins none of
+    before the clock was set back. ``None`` when nothing that it reaches promises anything, or nobody knows how long
+    the runs take.
     """
     left = spare(state, (origin.table,) if origin.table in reached else state.index.readers.get(origin.table, ()))
     if left is None:
@@ -67,8 +68,8 @@ def wave(state: State, origin: Origin, reached: Mapping[str, Sequence[Slice]]) -
         pending = state.views[name].pending
         for each in slices:
             together.update(pending.get(each, ()))
-    began = (state.origins[other].wave for other in together)
-    return min((each for each in began if each is not None and origin.at <= each + left), default=origin.at)
+    waves = (began for other in together if (began := state.origins[other].wave) is not None)
+    return min((each for each in waves if each - AHEAD <= origin.at <= each + left), default=origin.at)
 
 
 def waits_for(state: State, view: ViewState, origins: Set[Version], awaited: Set[Version]) -> bool:

@@ -5,7 +5,8 @@ is the mean time between changes of the table lately. Where tables meet downstre
 both. The plan does not count on that: it spends less than it could, never more. A view that has not run yet, or cannot
 run, counts nothing, and a table that changed just once is not held.
 
-The plan is made anew when something that it depends on was learned, at most once a minute.
+The plan is made anew when something that it depends on was learned, at most once a minute. A plan of before the clock
+was set back is as old as can be.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def renew(state: State, now: int) -> None:
     known = state.index.rations
     if state.budget is None:
         state.index.rations = None
-    elif known is None or (state.index.learned and now >= known.at + MADE_ANEW):
+    elif known is None or (state.index.learned and not known.at <= now < known.at + MADE_ANEW):
         state.index.rations, state.index.learned = _rations(state, state.budget, now), False
 
 
