@@ -11,7 +11,9 @@ from cases import machine, view
 from py4j.protocol import Py4JJavaError
 from test_reanalysis import Record
 
-from headwater.model.event import Declared
+from headwater.model.error import AnalysisFailed
+from headwater.model.event import Broken, Declared
+from headwater.model.reason import Code, Reason
 from headwater.model.view import Query
 from headwater.spark.observing import adopt as adoption
 from headwater.spark.observing.adopt import adopt
@@ -55,6 +57,19 @@ def catalog(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -
 def test_a_view_that_only_the_catalog_holds_is_adopted(catalog: Catalog, caplog: pytest.LogCaptureFixture):
     assert catalog.adopt() == ["was found in the catalog"]
     assert "v was found in the catalog" in caplog.text
+
+
+def test_a_view_that_cannot_be_computed_is_broken_from_the_first(catalog: Catalog):
+    """An engine that ends between two entries would leave a view that follows nothing for good."""
+
+    def fails() -> None:
+        raise AnalysisFailed("a column is missing", "v")
+
+    catalog.meanwhile = fails
+    assert catalog.adopt() == ["was found in the catalog"]
+    reason = Reason(Code.QUERY_NOT_ANALYSED, "a column is missing")
+    assert [[type(each) for each in some] for some in catalog.record.together] == [[Declared, Broken]]
+    assert catalog.record.events[-1] == Broken(1, "v", reason)
 
 
 def test_a_view_whose_maker_records_it_meanwhile_is_left_to_it(catalog: Catalog, caplog: pytest.LogCaptureFixture):

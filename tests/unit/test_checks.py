@@ -37,7 +37,7 @@ def observer(looked: list[str]) -> Observer:
         clock=SimpleNamespace(now=lambda: 1),
     )
     for each in state.views.values():
-        each.unanalysed = 0
+        each.unanalysed, each.definition = 0, evolve(each.definition, fingerprint="f")
     return Observer(recorder, None, SimpleNamespace(look=look), SimpleNamespace(), None)
 
 

@@ -14,7 +14,7 @@ from headwater.engine.record.transition import transition
 from headwater.model.error import AnalysisFailed, NotNow
 from headwater.model.event import Analysed, Broken, Changed, Declared
 from headwater.model.reason import Code, Reason
-from headwater.model.view import Query
+from headwater.model.view import Job, Query
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.jvm.wire import Failure, FailureKind
 from headwater.spark.observing.observer import Observer
@@ -35,24 +35,25 @@ class Analysis:
 
 
 class Record(SimpleNamespace):
-    """A recorder that only notes what is recorded."""
+    """A recorder that only notes what is recorded, and which of that together."""
 
     def __init__(self) -> None:
         made = machine({"t": "a"}, DEFINITION)
-        super().__init__(state=made.state, clock=SimpleNamespace(now=lambda: 1), events=[])
+        super().__init__(state=made.state, clock=SimpleNamespace(now=lambda: 1), events=[], together=[])
 
     def read(self, ask):
         return ask(self.state)
 
     def record(self, build):
-        event = build(self.state)
-        if event is not None:
-            self.events.append(event)
+        [event] = self.record_all([build])
         return event
 
     def record_all(self, builds) -> list:
-        assert not builds
-        return []
+        events = [build(self.state) for build in builds]
+        if some := [each for each in events if each is not None]:
+            self.events += some
+            self.together.append(some)
+        return events
 
 
 @pytest.fixture
@@ -93,6 +94,19 @@ def test_an_analysis_that_an_engine_did_not_come_to_is_made_by_the_next_one(obse
     transition(state, observer._recorder.events[0])
     observer.check()
     assert len(asked) == 1 and not view.unanalysed
+
+
+def test_a_view_that_was_never_analysed_is_analysed_at_the_next_check(observer: Any, analysis: Analysis):
+    """It follows nothing: its definition is as the catalog has it."""
+    view = observer._recorder.state.views["v"]
+    observer.check()
+    assert kinds(observer) == []
+    view.definition = evolve(DEFINITION, fingerprint="", dependencies=())
+    observer.check()
+    assert [event.definition for event in observer._recorder.events] == [DEFINITION]
+    view.definition = evolve(view.definition, made_by=Job("jobs:made"))
+    observer.check()
+    assert kinds(observer) == [Declared], "a job says what it reads"
 
 
 def test_readers_of_a_view_with_another_definition_are_analysed_again():

@@ -111,8 +111,8 @@ class Recorder:
         return event
 
     def record_all(self, builds: Sequence[Build]) -> list[Event | None]:
-        """Records several events in one transaction of the store, each as ``record`` does. None may depend on
-        another."""
+        """Records several events in one transaction of the store, each as ``record`` does. They follow one another;
+        each is built of the state before all of them."""
         refused: Wanted = frozenset()
         while True:
             with self.lock:

@@ -104,12 +104,14 @@ def _adopt(recorder: Recorder, shim: Shim, analyst: Analyst, observer: Observer,
             return None  # whoever made it has just recorded it
         return Declared(recorder.clock.now(), FRESH, definition, "was found in the catalog")
 
-    if recorder.record(found) is None:
-        return
-    if broken is not None:
-        event = Broken(recorder.clock.now(), stored.view, broken)
-        recorder.record(lambda _: event)
-    log.warning("%s was found in the catalog and is kept fresh from now on", stored.view)
+    def breaks(state: State) -> Broken | None:
+        if broken is None or _is_on_record(state, stored):
+            return None
+        return Broken(recorder.clock.now(), stored.view, broken)
+
+    # Together: one that is on record and not broken, though it was never analysed, would follow nothing.
+    if recorder.record_all([found, breaks])[0] is not None:
+        log.warning("%s was found in the catalog and is kept fresh from now on", stored.view)
 
 
 def _is_on_record(state: State, stored: Definition) -> bool:

@@ -12,7 +12,7 @@ from headwater.model.event import FRESH, Analysed, Broken, Declared
 from headwater.model.partition import Version
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State, ViewState
-from headwater.model.view import Definition
+from headwater.model.view import Definition, Query
 from headwater.runtime.recorder import Recorder
 from headwater.spark.defining.analyse import Analyst
 
@@ -46,7 +46,7 @@ class Reanalysis:
 
     def retry(self) -> None:
         """Analyses broken views, those that Spark could not analyse the last time, and those whose analysis an engine
-        did not come to."""
+        did not come to, be it the first one."""
         for view in dict.fromkeys((*self._recorder.read(_due), *self._undecided)):
             self.of_view(view, self._undecided.pop(view, ""))
 
@@ -136,7 +136,15 @@ def _is_broken(state: State, name: str) -> bool:
 
 
 def _due(state: State) -> list[str]:
-    return [name for name, view in state.views.items() if view.broken is not None or view.unanalysed]
+    return [
+        name
+        for name, view in state.views.items()
+        if view.broken is not None or view.unanalysed or _was_never_analysed(view.definition)
+    ]
+
+
+def _was_never_analysed(definition: Definition) -> bool:
+    return not definition.fingerprint and isinstance(definition.made_by, Query)
 
 
 def why_broken(error: HeadwaterError) -> Reason:
