@@ -10,9 +10,11 @@ from attrs import evolve
 from headwater.engine.record import changes
 from headwater.engine.record.changes import Finding, Standing
 from headwater.logger import log
-from headwater.model.seen import Seen
+from headwater.model.error import StoreError
+from headwater.model.seen import Command, Seen
 from headwater.model.view import Definition
 from headwater.runtime.recorder import Recorder
+from headwater.spark.jvm.failures import first_line
 from headwater.spark.observing.hints import Target
 from headwater.spark.observing.lost_views import LostViews
 from headwater.spark.observing.reanalysis import Reanalysis
@@ -27,13 +29,17 @@ class Findings:
 
     def record(self, seen: Iterable[Seen], standings: Mapping[str, Standing | None], target: Target) -> Collection[str]:
         """Records how tables are otherwise than on record. Returns those of which others recorded more since the look
-        began: the look says nothing of them."""
+        began: the look says nothing of them.
+
+        Raises:
+            Exception: what became of a view could not be found out. All else is recorded.
+        """
         found = [self._found(each, standings, target) for each in seen]
         recorder, now = self._recorder, self._recorder.clock.now()
         lost = recorder.read(lambda state: [(each, was) for each in found if (was := changes.gone(state, each))])
         # First of all, else a refresh that waits for a table to be readable would make it anew.
-        for each, was in lost:
-            self._lost_views.record(each.seen.table, was, target.command)
+        failures = self._record_lost(lost, target.command)
+        found = [each for each in found if each.seen.table not in failures]
         there = [each for each in found if not each.seen.unreadable and each not in [of for of, _ in lost]]
         others = recorder.read(lambda state: [each for each in there if changes.is_another(state, each.seen)])
         events = recorder.record_all(
@@ -48,6 +54,8 @@ class Findings:
         for each in others:
             if not each.is_view and each.seen.table not in outdated:
                 self._reanalysis.of_readers(each.seen.table)
+        if failures:
+            raise next(iter(failures.values()))
         return outdated
 
     def away(self, definition: Definition) -> dict[str, Sequence[str]]:
@@ -55,6 +63,20 @@ class Findings:
         return {each: places for each in definition.sources if (places := self._away.get(each))}
 
     # --- inside
+
+    def _record_lost(self, lost: Iterable[tuple[Finding, Standing]], command: Command) -> dict[str, Exception]:
+        """Records what became of views that are lost. Returns those of which that is not known, with the reason."""
+        failures: dict[str, Exception] = {}
+        for each, was in lost:
+            view = each.seen.table
+            try:
+                self._lost_views.record(view, was, command)
+            except StoreError:
+                raise  # nothing else can be recorded either
+            except Exception as error:
+                log.warning("the table of %s is gone, and the next look finds out why: %s", view, first_line(error))
+                failures[view] = error
+        return failures
 
     def _found(self, seen: Seen, standings: Mapping[str, Standing | None], target: Target) -> Finding:
         """What a look found; the table is unreadable if files on record are away with their directory."""

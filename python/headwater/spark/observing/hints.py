@@ -71,6 +71,7 @@ class Hints:
                 if isinstance(error, StoreError) or not target.failed:
                     target.failed = True
                     self._unrecorded.insert(0, target)
+                if self._unrecorded:
                     self.noticed.set()
                 raise
 

@@ -16,7 +16,7 @@ from attrs import evolve
 from headwater.engine.record import changes
 from headwater.engine.record.changes import Standing
 from headwater.engine.requests.coverage import upstream
-from headwater.model.error import DefinitionError
+from headwater.model.error import DefinitionError, StoreError
 from headwater.model.partition import Slice, Version
 from headwater.model.reason import Reason
 from headwater.model.seen import TableQuestion
@@ -61,8 +61,10 @@ class Observer:
     def check(self, view: str | None = None) -> None:
         """Looks at everything that a view reads, and at the views themselves; with ``view``, at that one and at all
         that it is made from."""
-        self.look_after_hints(Target(dict.fromkeys(self.watched(view))))
-        self._reanalysis.retry()
+        try:
+            self.look_after_hints(Target(dict.fromkeys(self.watched(view))))
+        finally:
+            self._reanalysis.retry()
 
     def watched(self, view: str | None = None) -> list[str]:
         """The tables, paths and functions that matter to any view; or to one, and to those that it is made from."""
@@ -80,17 +82,26 @@ class Observer:
     def look(self, target: Target) -> None:
         """Observes tables and records how they differ.
 
-        One look at a time: who asked for a check then knows that every earlier one is recorded.
+        One look at a time: who asked for a check then knows that every earlier one is recorded. A failure is raised
+        when all is recorded that can be.
         """
         with self._looking:
             looks, standings = self._asked(target)
             seen = self._formats.look(looks)
             again: dict[str, list[Slice] | None] = {}
+            failures: list[Exception] = []
             for first in range(0, len(seen), TOGETHER):
-                outdated = self.findings.record(seen[first : first + TOGETHER], standings, target)
-                again |= {table: target.tables[table] for table in outdated}
+                try:
+                    outdated = self.findings.record(seen[first : first + TOGETHER], standings, target)
+                    again |= {table: target.tables[table] for table in outdated}
+                except StoreError:
+                    raise  # nothing else can be recorded either
+                except Exception as error:
+                    failures.append(error)
             if again:
                 self.look(evolve(target, tables=again))
+            if failures:
+                raise failures[0]
 
     def baseline(self, definition: Definition) -> None:
         """Looks at all tables that a view about to be declared reads. One that no view reads was not followed, and
