@@ -187,6 +187,24 @@ def test_a_partition_that_a_statement_emptied_is_empty(
     assert_equals_query(spark, "v", query)
 
 
+def test_a_partition_that_a_statement_emptied_beside_others_is_empty(spark: SparkSession) -> None:
+    """The first insert names its partition, whose directory Spark deletes. The second one names none in full."""
+    spark.sql("CREATE TABLE stage (n INT, kind STRING) USING parquet")
+    spark.sql("INSERT INTO stage VALUES (7, 'b')")
+    spark.sql("CREATE TABLE t (n INT, p INT, q INT) USING parquet PARTITIONED BY (p, q)")
+    spark.sql("INSERT INTO t VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3)")
+    query = "SELECT p, sum(n) AS s FROM t GROUP BY p"
+    spark.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (p) AS {query}").collect()
+    spark.sql(
+        "FROM stage INSERT OVERWRITE TABLE t PARTITION (p = 1, q = 1) SELECT n WHERE kind = 'a' "
+        "INSERT OVERWRITE TABLE t PARTITION (p = 2, q) SELECT n, 1 WHERE kind = 'b'"
+    )
+    drain(spark)
+    assert sorted(map(tuple, spark.sql("SELECT * FROM t").collect())) == [(3, 3, 3), (7, 2, 1)]
+    assert states(spark)["v"][0] == "fresh"
+    assert_equals_query(spark, "v", query)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("partitioned", ["", "PARTITIONED BY (p)"])
 def test_a_table_that_has_no_directory_yet_is_empty(spark: SparkSession, tmp_path: Path, partitioned: str) -> None:

@@ -29,13 +29,14 @@ def fact(*partitions: Partition, whole: bool = True, asked: Sequence[str] = ()) 
 
 
 class Catalog:
-    """A shim that answers a look with facts, one after the other, and notes whether it was asked for the whole."""
+    """A shim that answers a look with facts, one after the other, and notes what it was asked for."""
 
     def __init__(self, *facts: Fact) -> None:
-        self._facts, self.asked_whole = list(facts), []
+        self._facts, self.asked_whole, self.asked_for = list(facts), [], []
 
     def observe(self, asked: Sequence[Asked]) -> list[Fact]:
         self.asked_whole += [each.whole for each in asked]
+        self.asked_for += [each.partitions for each in asked]
         return [self._facts.pop(0) for _ in asked]
 
 
@@ -79,6 +80,14 @@ def test_a_look_at_some_partitions_says_so():
     )
     assert (found.asked, found.looked, found.columns) == ((FIVE,), (FIVE,), {"month"})
     assert seen().looked is None
+
+
+def test_a_look_at_the_whole_names_partitions_that_a_command_named():
+    catalog = Catalog(fact(("5", "5", "a", 1), asked=["5"]), fact(("5", "5", "a", 1)))
+    tables = FileTables(catalog, None)
+    [named, other] = tables.look([TableQuestion("t", named=(FIVE,)), TableQuestion("t")])
+    assert (catalog.asked_whole, catalog.asked_for) == ([True, True], [({"month": "5"},), None])
+    assert (named.asked, named.looked) == ((FIVE,), None) and other.asked == ()
 
 
 def test_a_lake_table_is_none_of_files():

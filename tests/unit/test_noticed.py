@@ -148,6 +148,18 @@ def test_an_empty_partition_that_a_command_wrote_may_have_been_read_full(made: M
     assert (change(made, seen, command) is not None) is told
 
 
+def test_so_may_one_beside_partitions_that_the_command_named(made: Machine):
+    """``FROM s INSERT INTO u PARTITION (a=2) … INSERT INTO u PARTITION (a) …`` wrote both, and named one."""
+    looked_at(made)
+    seen = evolve(FIRST, asked=(A2,), empty=frozenset([A1]))
+    assert [each.slice for each in change(made, seen).partitions] == [A2]
+    seen = evolve(seen, unnamed=True)
+    assert [each.slice for each in change(made, seen).partitions] == [A2, A1]
+    assert [each.slice for each in change(made, evolve(seen, empty=frozenset([A1, A2]))).partitions] == [A2, A1]
+    assert [each.slice for each in change(made, seen, DROP).partitions] == [A2]
+    assert change(made, seen, Command()) is None
+
+
 def test_other_columns_another_incarnation_and_the_end_of_a_table(made: Machine):
     looked_at(made)
     gone = Seen("u", exists=False)

@@ -225,7 +225,7 @@ class Targets(Observer):
         tables = FileTables(None, None)
         tables._locations.update(locations)
         super().__init__(Recorder(read=lambda ask: ask(State())), None, tables, None, None)
-        self._watched, self.looked, self.told = list(watched), [], {}
+        self._watched, self.looked, self.told, self.named = list(watched), [], {}, {}
 
     def watched(self, view=None):
         return self._watched
@@ -233,6 +233,7 @@ class Targets(Observer):
     def look(self, target):
         self.looked.append((target.command.said, target.tables))
         self.told |= target.watermarks
+        self.named |= target.named
 
     def hear(self, *hints):
         for each in hints:
@@ -273,6 +274,7 @@ def test_hints_are_joined_and_one_without_partitions_wins():
     named = golden("hint_partitions")
     observer.hear(named, evolve(named, partitions=()), named)
     assert observer.looked == [("DROP PARTITION", {"shop.lineitem": None})]
+    assert observer.named == {"shop.lineitem": 2 * [_month("1996-03-01"), _month(None)]}, "one may be without a row now"
 
 
 def test_the_newest_watermark_of_a_stream_is_kept_with_its_table():

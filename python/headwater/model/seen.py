@@ -56,6 +56,7 @@ class Seen:
         incarnation: tells a table from its successor of the same name.
         partitions: the fingerprint of each partition that was found.
         asked: the partitions that were asked for, in the source's spelling; none: no one in particular.
+        unnamed: whether others than those may have been written, too.
         looked: the slices that were looked at; ``None``: the whole table.
         empty: partitions without a row, of those found.
         away: the location of each partition that was found and has no directory.
@@ -78,6 +79,7 @@ class Seen:
     incarnation: int = 0
     partitions: Mapping[Slice, str] = Factory(dict)
     asked: tuple[Slice, ...] = ()
+    unnamed: bool = False
     looked: tuple[Slice, ...] | None = None
     empty: frozenset[Slice] = frozenset()
     away: Mapping[Slice, str] = Factory(dict)
@@ -121,8 +123,10 @@ class TableQuestion:
     Attributes:
         slices: the partitions that matter; ``None``: all.
         since: the snapshot on record. A format with a log says only what changed since then.
+        named: of all partitions, those that a command named.
     """
 
     table: str
     slices: tuple[Slice, ...] | None = None
     since: str = ""
+    named: tuple[Slice, ...] = ()

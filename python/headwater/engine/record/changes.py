@@ -201,9 +201,10 @@ def _differing(record: TableRecord | None, seen: Seen, command: Command) -> tupl
 
 def _written(seen: Seen, command: Command) -> Iterable[Slice]:
     """The partitions, or families of them, that a command wrote, as far as that is known."""
-    if seen.asked:
-        return seen.asked if command.said else ()
-    return seen.empty if command.may_empty else ()
+    named = seen.asked if command.said else ()
+    if seen.asked and not seen.unnamed:
+        return named
+    return dict.fromkeys((*named, *seen.empty)) if command.may_empty else named
 
 
 def differences(

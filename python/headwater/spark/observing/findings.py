@@ -81,7 +81,8 @@ class Findings:
     def _found(self, seen: Seen, standings: Mapping[str, Standing | None], target: Target) -> Finding:
         """What a look found; the table is unreadable if files on record are away with their directory."""
         table = seen.table
-        seen = evolve(seen, watermark=target.watermarks.get(table))
+        unnamed = target.tables.get(table) is None
+        seen = evolve(seen, watermark=target.watermarks.get(table), unnamed=unnamed)
         seen = self._recorder.read(lambda state: changes.without_lost(state, seen, target.command))
         if seen.looked is None:
             self._away[table] = tuple(seen.away.values())

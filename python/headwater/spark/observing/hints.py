@@ -20,17 +20,21 @@ from headwater.spark.tables.registry import Formats
 class Target:
     """Where to look: tables, each with the partitions that were named, or ``None`` for all; the command that wrote
     there, if one is known to have; the run that is about to read there, if one is; the watermarks (ms) of streams that
-    wrote there; and whether a look there failed."""
+    wrote there; whether a look there failed; and the partitions that were named, also of tables of which all are to be
+    looked at."""
 
     tables: dict[str, list[Slice] | None] = field(factory=dict)
     command: Command = Command()
     before: Version = 0
     watermarks: dict[str, int] = field(factory=dict)
     failed: bool = False
+    named: dict[str, list[Slice]] = field(factory=dict)
 
     def add(self, table: str, partitions: Iterable[Slice] | None) -> None:
         known, some = self.tables.get(table, []), list(partitions or ())
         self.tables[table] = None if not some or known is None else [*known, *some]
+        if some:
+            self.named.setdefault(table, []).extend(some)
 
 
 class Hints:

@@ -156,7 +156,10 @@ class Observer:
             looks = []
             for table, partitions in target.tables.items():
                 since = state.tables[table].snapshot if table in state.tables else ""
-                looks.append(TableQuestion(table, None if partitions is None else tuple(partitions), since))
+                if partitions is None:
+                    looks.append(TableQuestion(table, since=since, named=tuple(target.named.get(table, ()))))
+                else:
+                    looks.append(TableQuestion(table, tuple(partitions), since))
             return looks, {table: changes.standing(state, table) for table in target.tables if table in state.views}
 
         return self._recorder.read(ask)

@@ -193,8 +193,10 @@ class FileTables(ViewFormat):
 
     def _asked(self, look: TableQuestion) -> Asked:
         """A look by value misses partitions of other names, so it is good only for tables that have none."""
-        some = None if look.slices is None else tuple(dict(each.bound) for each in look.slices)
-        return Asked(look.table, some, whole=some is None or look.table not in self._regular, since=look.since)
+        whole = look.slices is None or look.table not in self._regular
+        some = (look.named or None) if look.slices is None else look.slices
+        named = None if some is None else tuple(dict(each.bound) for each in some)
+        return Asked(look.table, named, whole, look.since)
 
     def _seen(self, fact: Fact) -> Seen:
         table = fact.table
