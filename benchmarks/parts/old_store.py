@@ -46,6 +46,8 @@ def old_store(path: Path, partitions: int, events: int, kept: int) -> int:
     end = store.now()
     past = _past(partitions // TABLES // 2, before, kept)
     store._clock = lambda: end - 31 * DAY
+    with store._begin() as connection:
+        connection.execute(sa.update(meta).values(last=before, compacted=before, compacted_at=end - 31 * DAY))
     store.keep_snapshot(before, copied(state))
     batch: list[Entry] = []
     for entry in past:
@@ -57,8 +59,6 @@ def old_store(path: Path, partitions: int, events: int, kept: int) -> int:
         if entry.seq == events - tail:
             store._clock = lambda: end
             store.keep_snapshot(entry.seq, copied(state))
-    with store._begin() as connection:
-        connection.execute(sa.update(meta).values(compacted=before, compacted_at=end - 31 * DAY))
     store.close()
     return tail
 

@@ -35,6 +35,7 @@ from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
 from headwater.store import codec
 from headwater.store.journal import Stale
+from headwater.store.journal_end import JournalEnd
 from headwater.store.members import Beat
 
 TRACKS = 1_000
@@ -50,6 +51,10 @@ TAKES = 100
 class Entry:
     seq: int
     event: Event
+
+    @property
+    def end(self) -> JournalEnd:
+        return JournalEnd(self.seq)
 
 
 @define
@@ -74,7 +79,7 @@ class MemoryStore:
     def now(self) -> int:
         return self.clock()
 
-    def append(self, build, after: int, by: int | None = None, evicting: int | None = None) -> Entry:
+    def append(self, build, after: JournalEnd, by: int | None = None, evicting: int | None = None) -> Entry:
         if by is not None and by not in self.engines.values():
             raise TakenOver("it was evicted")
         [entry] = self.append_all([build], after)
@@ -82,8 +87,8 @@ class MemoryStore:
             self.engines = {name: number for name, number in self.engines.items() if number != evicting}
         return entry
 
-    def append_all(self, builds, after: int) -> list[Entry]:
-        if after != len(self.journal):
+    def append_all(self, builds, after: JournalEnd) -> list[Entry]:
+        if after.seq != len(self.journal):
             raise Stale
         entries = []
         for build in builds:
@@ -97,8 +102,8 @@ class MemoryStore:
                 entries.append(Entry(len(self.journal), event))
         return entries
 
-    def read(self, after: int = 0) -> list[Entry]:
-        return [Entry(after + n + 1, event) for n, event in enumerate(self.journal[after:])]
+    def read(self, after: JournalEnd) -> list[Entry]:
+        return [Entry(after.seq + n + 1, event) for n, event in enumerate(self.journal[after.seq :])]
 
     def snapshot(self) -> None:
         return None

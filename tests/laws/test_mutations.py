@@ -161,6 +161,10 @@ BY_CONTRACT = {
     "versions go back with the clock": STORE,
     "an entry is appended twice when the connection breaks": ("test_store_postgresql.py",),
     "what is compacted is skipped silently": ("test_store_snapshots.py",),
+    "an older copy that has grown is read on": STORE,
+    "an append goes over another one of that number": STORE,
+    "the state of another history is kept": ("test_store_snapshots.py",),
+    "an engine does not see that a store as long is another one": RUNTIME,
     "an engine whose time is up counts as alive": STORE,
     "all engines lead": STORE,
 }
@@ -1124,7 +1128,7 @@ MUTATIONS = {
     ),
     "an append goes over another one": (
         "store/journal.py",
-        "        if known.last != attempt.after:\n",
+        "        if known.last != attempt.after.seq:\n",
         "        if False:\n",
     ),
     "versions go back with the clock": (
@@ -1139,8 +1143,28 @@ MUTATIONS = {
     ),
     "what is compacted is skipped silently": (
         "store/journal.py",
-        "            if after < known.compacted:\n",
+        "            if end.seq < known.compacted:\n",
         "            if False:\n",
+    ),
+    "an older copy that has grown is read on": (
+        "store/journal.py",
+        "            require_end(connection, self.name, end)\n",
+        "",
+    ),
+    "an append goes over another one of that number": (
+        "store/journal.py",
+        "        if attempt.after.token not in (None, known.token):\n",
+        "        if False:\n",
+    ),
+    "the state of another history is kept": (
+        "store/snapshots.py",
+        "            require_end(connection, self.name, end)\n",
+        "",
+    ),
+    "an engine does not see that a store as long is another one": (
+        "runtime/loop.py",
+        "if beat.end != self.recorder.end:",
+        "if beat.last != self.recorder.seq:",
     ),
     "an engine whose time is up counts as alive": ("store/members.py", "if row.until <= now)", "if row.until <= 0)"),
     "all engines lead": (

@@ -11,6 +11,7 @@ import pytest
 from attrs import evolve
 from cases import A1, A2, view
 from reference import computed, recomputed, replayed
+from test_store_contract import put_back
 from world import World
 
 from headwater.engine.decide.readiness import Choice, Ready, ready, wake_at
@@ -862,12 +863,35 @@ def test_an_engine_goes_on_when_its_summary_cannot_be_kept(bench):
     assert kept(one).summary == summary(one.state, 2)
 
 
+@pytest.mark.parametrize("longer", [0, 1])
+def test_an_engine_knows_an_older_copy_of_the_store_that_has_grown(bench, longer):
+    """A standby took the store's place, and another engine recorded as much there as was lost."""
+    one = bench.engine("one")
+    bench.declare(one, V)
+    bench.drain(one)
+    known = one.seq
+    one.record(lambda _: Hurried(bench.clock.now(), FRESH))
+    put_back(one.store, known)
+    two = bench.engine("two", acts=False)
+    for _ in range(1 + longer):
+        two.record(lambda _: Suspended(bench.clock.now(), "v"))
+    for ask in (one.step, one.sync, lambda: one.record(lambda _: Hurried(bench.clock.now(), FRESH))):
+        with pytest.raises(StoreError, match="an older copy took its place; start the application again"):
+            ask()
+    assert len(bench.of(Suspended)) == 1 + longer and not bench.of(Hurried)
+    later = bench.engine("later")
+    later.step()
+    assert later.state == two.state
+
+
 def test_the_summary_is_kept_after_the_clock_went_back(bench):
     one = bench.engine("one")
     bench.declare(one, V)
     bench.drain(one)
-    bench.clock.at -= 7_200_000
+    bench.clock.at -= 600_000
     bench.write(one, A1, 5)
+    bench.drain(one)
+    bench.clock.at += PAUSE
     one.step()
     assert kept(one).summary == summary(one.state, 2)
 

@@ -186,6 +186,43 @@ def test_a_store_that_went_back_to_an_older_copy_is_an_error(store):
         list(store.read(2))
 
 
+def put_back(store, last: int) -> None:
+    """What is left is an older copy of the store, whose journal ended at that entry."""
+    execute(store, f"DELETE FROM journal WHERE seq > {last}")
+    execute(store, f"UPDATE meta SET last = {last}, token = (SELECT token FROM journal WHERE seq = {last})")
+
+
+def test_so_is_one_whose_journal_is_as_long_again(stores, store):
+    """It has another entry of the number that an engine read."""
+    ends = [store.append(restarted(n), n).end for n in range(3)]
+    put_back(store, 2)
+    other = stores()
+    assert list(store.read(ends[1])) == [], "an engine that read no more goes on"
+    entry = other.append(restarted(9), ends[1])
+    assert list(other.read(ends[1])) == [entry] and other.beat("one", MINUTE).end == entry.end != ends[2]
+    another = r"has another entry 3 than before: an older copy took its place; start the application again"
+    with pytest.raises(StoreError, match=another):
+        list(store.read(ends[2]))
+    with pytest.raises(StoreError, match=another):
+        store.append(restarted(), ends[2])
+    with pytest.raises(StoreError, match=another):
+        store.append_all([restarted()], ends[2])
+    later = other.append(restarted(), entry.end)
+    with pytest.raises(Stale):
+        store.append(restarted(), ends[2])
+    with pytest.raises(StoreError, match=another):
+        list(store.read(ends[2]))
+    assert list(other.read(entry.end)) == [later]
+
+
+def test_entries_of_one_append_are_told_from_those_of_others(stores, store):
+    first = store.append_all([hurried, hurried], 0)
+    put_back(store, 1)
+    second = store.append(hurried, first[0].end)
+    assert first[1].end != second.end and [entry.end for entry in store.read()] == [first[0].end, second.end]
+    assert store.last() == 2 and stores().beat("one", MINUTE).end == second.end
+
+
 # --- time and versions
 
 

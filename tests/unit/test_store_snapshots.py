@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from test_store_contract import Clock, execute
+from attrs import evolve
+from test_store_contract import Clock, execute, put_back
 
 from headwater.engine.record.transition import transition
 from headwater.model.error import StatementError, StoreError
@@ -15,7 +16,8 @@ from headwater.model.state import PartitionRecord, State, TableRecord, copied
 from headwater.spark.jvm.settings import Settings
 from headwater.store import pieces, snapshots
 from headwater.store.journal import Compacted, RemovedEntries
-from headwater.store.recovery import caught_up, replay, restored
+from headwater.store.journal_end import JournalEnd
+from headwater.store.recovery import caught_up, replay, restored, resumed
 from headwater.store.snapshots import DAY, Keeper, Mark
 
 FORMAT = pieces.FORMAT
@@ -46,19 +48,25 @@ def keep(store) -> None:
     assert store.keep_snapshot(seq, state)
 
 
-def folded(store, state: State, after: int) -> State:
+def kept(store) -> tuple[int, State]:
+    """The newest snapshot, and the number of the entry that it is as of."""
+    end, state = store.snapshot()
+    return end.seq, state
+
+
+def folded(store, state: State, after: JournalEnd) -> State:
     return replay(store, copied(state), after)[0]
 
 
 def test_a_snapshot_is_the_state_that_was_kept(store, clock):
-    assert store.snapshot() is None and store.newest() is None and store.base() == (0, State())
+    assert store.snapshot() is None and store.newest() is None and store.base() == (JournalEnd(), State())
     expected = record(store, 20)
     clock.at = 5
     keep(store)
-    assert store.snapshot() == (20, expected) and store.newest() == Mark(20, 5)
+    assert kept(store) == (20, expected) and store.newest() == Mark(20, 5)
     newer = record(store, 3)
     keep(store)
-    assert store.snapshot() == (23, newer)
+    assert kept(store) == (23, newer)
 
 
 def test_a_table_of_many_partitions_is_kept_in_pieces(store, monkeypatch):
@@ -70,8 +78,9 @@ def test_a_table_of_many_partitions_is_kept_in_pieces(store, monkeypatch):
         for n in range(50)
     }
     state = State(tables={"t": TableRecord("s", 1, 49, found), "empty": TableRecord()})
+    record(store, 1)
     store.keep_snapshot(1, state)
-    assert store.snapshot() == (1, state)
+    assert kept(store) == (1, state)
     assert list(store.snapshot()[1].tables["t"].partitions) == list(found), "in their order"
 
 
@@ -91,7 +100,7 @@ def test_compaction_removes_what_a_snapshot_from_before_that_time_covers(store, 
         with pytest.raises(Compacted):
             list(store.read(after))
     base, state = store.base()
-    assert base == 10 and folded(store, state, base) == expected == restored(store)[0]
+    assert base.seq == 10 and folded(store, state, base) == expected == restored(store)[0]
     store.compact(before=201)
     assert store.gone() == RemovedEntries(20, 100) and list(store.read(20)) == []
     assert (store.last(), restored(store)) == (20, (expected, 20))
@@ -143,7 +152,48 @@ def test_of_the_snapshots_between_the_oldest_and_the_newest_few_stay(store, cloc
         keep(store)
         store.compact(before=25, apart=30)
     assert [each.at for each in store._marks()] == [20, 50, 80, 90]
-    assert store.gone().seq == store._marks()[0].seq == store.base()[0]
+    assert store.gone().seq == store._marks()[0].seq == store.base()[0].seq
+
+
+def test_a_state_is_not_kept_after_an_older_copy_took_the_store_s_place(store):
+    """Engines that start later would go on from it."""
+    record(store, 4)
+    state, end = resumed(store)
+    put_back(store, 3)
+    expected = record(store, 1)
+    with pytest.raises(StoreError, match="has another entry 4 than before"):
+        store.keep_snapshot(end, state)
+    assert store.snapshot() is None and restored(store) == (expected, 4)
+    put_back(store, 3)
+    with pytest.raises(StoreError, match="ends at entry 3, but entry 4 was read before"):
+        store.keep_snapshot(end, state)
+
+
+def test_the_last_entry_that_is_removed_is_told_from_another_one(store, clock):
+    record(store, 4)
+    state, end = resumed(store)
+    keep(store)
+    clock.at = 1
+    store.compact(before=1)
+    expected = record(store, 2)
+    assert store.gone().seq == end.seq == 4
+    assert [entry.seq for entry in store.read(end)] == [5, 6] and store.snapshot()[0] == end
+    assert resumed(store)[0] == expected
+    with pytest.raises(StoreError, match="has another entry 4 than before"):
+        list(store.read(evolve(end, token="another")))
+    assert store.keep_snapshot(end, state), "it is the base"
+
+
+def test_a_state_whose_entry_is_removed_is_not_kept(store, clock):
+    """Another engine was faster. The journal does not go on from there."""
+    record(store, 4)
+    state, end = resumed(store)
+    expected = record(store, 2)
+    keep(store)
+    clock.at = 1
+    store.compact(before=1)
+    assert not store.keep_snapshot(end, state)
+    assert store.base()[0].seq == 6 and restored(store) == (expected, 6)
 
 
 @pytest.mark.parametrize("damage", ["UPDATE snapshot SET format = 99", "DELETE FROM piece WHERE number > 1"])
@@ -259,19 +309,19 @@ def test_history_that_is_over_is_removed_with_the_snapshot(store, clock, monoton
         record(store, 5)
         monotonic.at += 60
         assert wait() == Mark(5 * n + 5, clock.at)
-    assert store.gone().seq == 10 and store.base()[0] == 10
+    assert store.gone().seq == 10 and store.base()[0].seq == 10
     wait.keeper.close()
 
 
 def test_what_cannot_be_kept_is_tried_again_and_holds_nothing_up(store, monotonic, monkeypatch, caplog):
     monkeypatch.setattr(snapshots, "ENTRIES", 5)
     wait, failing = Wait(store), [StoreError("the disk is full"), ValueError("no")]
-    kept = store.keep_snapshot
+    keeping = store.keep_snapshot
 
     def keep_snapshot(*arguments):
         if failing:
             raise failing.pop()
-        return kept(*arguments)
+        return keeping(*arguments)
 
     store.keep_snapshot = keep_snapshot
     record(store, 5)
@@ -287,8 +337,8 @@ def test_what_cannot_be_kept_is_tried_again_and_holds_nothing_up(store, monotoni
 def test_the_caller_does_not_wait_for_a_snapshot(store, monkeypatch):
     monkeypatch.setattr(snapshots, "ENTRIES", 5)
     going = threading.Event()
-    kept = store.keep_snapshot
-    store.keep_snapshot = lambda *arguments: going.wait(20) and kept(*arguments)
+    keeping = store.keep_snapshot
+    store.keep_snapshot = lambda *arguments: going.wait(20) and keeping(*arguments)
     wait = Keeper(store)
     state = record(store, 5)
     wait.keep(state, 5)
@@ -297,5 +347,5 @@ def test_the_caller_does_not_wait_for_a_snapshot(store, monkeypatch):
     transition(state, later)
     going.set()
     wait._thread.submit(lambda: None).result()
-    assert store.snapshot() == (5, expected)
+    assert kept(store) == (5, expected)
     wait.close()

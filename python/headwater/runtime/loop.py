@@ -84,7 +84,7 @@ class Loop:
             self._go_on()
             if self.leads:
                 self._summaries.keep(self.recorder.state, self.recorder.seq)
-                self._keeper.keep(self.recorder.state, self.recorder.seq)
+                self._keeper.keep(self.recorder.state, self.recorder.end)
             return wake_at(self.recorder.state, self._clock.now())
 
     def rest(self, seconds: float) -> None:
@@ -154,7 +154,7 @@ class Loop:
         self.mine.overdue, self.mine.known, self.leads = beat.overdue, beat.known, beat.leads
         self._clock.hear(beat.at)
         timed(self.mine, self._clock.now())
-        if beat.last != self.recorder.seq:
+        if beat.end != self.recorder.end:
             self.recorder.sync()
 
     def _go_on(self) -> None:

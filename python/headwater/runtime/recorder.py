@@ -24,7 +24,7 @@ from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.ports import Clock, Evaluator
 from headwater.store.journal import Compacted, Entry, Stale
-from headwater.store.recovery import restored, uncollected
+from headwater.store.recovery import resumed, uncollected
 from headwater.store.sql_store import SqlStore
 
 Build = Callable[[State], Event | None]
@@ -68,7 +68,7 @@ class Recorder:
 
     Attributes:
         state: everything on record. It changes with each event, so others than the loop and the waits ask ``read``.
-        seq: the last entry of the journal that it reflects.
+        end: the last entry of the journal that it reflects; ``seq``: its number.
         lock: orders all access; ``changed`` is notified after every event.
         clock: the store's time.
     """
@@ -78,7 +78,11 @@ class Recorder:
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.clock.hear(store.now())
-        self.state, self.seq = restored(store)
+        self.state, self.end = resumed(store)
+
+    @property
+    def seq(self) -> int:
+        return self.end.seq
 
     def read(self, ask: Callable[[State], Read]) -> Read:
         """The answer of a function of the state. ``ask`` is quick, and asks nothing of the world: everybody waits for
@@ -92,10 +96,10 @@ class Recorder:
         with self.lock:
             try:
                 with uncollected():
-                    for entry in self.store.read(self.seq):
+                    for entry in self.store.read(self.end):
                         self._apply(entry)
             except Compacted:
-                self.state, self.seq = restored(self.store)
+                self.state, self.end = resumed(self.store)
             self.changed.notify_all()
 
     @overload
@@ -148,7 +152,7 @@ class Recorder:
         """
         with self.lock:
             try:
-                entry = self.store.append(partial(numbered, event), self.seq, by, evicting)
+                entry = self.store.append(partial(numbered, event), self.end, by, evicting)
             except Stale:
                 self.sync()
                 return None
@@ -161,7 +165,7 @@ class Recorder:
     def _appended(self, events: Sequence[Event | None]) -> list[Event | None]:
         entries: Iterable[Entry] = ()
         if some := [each for each in events if each is not None]:
-            entries = self.store.append_all([partial(numbered, each) for each in some], self.seq)
+            entries = self.store.append_all([partial(numbered, each) for each in some], self.end)
             for entry in entries:
                 self._apply(entry)
             self.changed.notify_all()
@@ -170,7 +174,7 @@ class Recorder:
 
     def _apply(self, entry: Entry) -> None:
         self.state = transition(self.state, entry.event)
-        self.seq = entry.seq  # with each, so that an entry that cannot be read leaves none to be applied twice
+        self.end = entry.end  # with each, so that an entry that cannot be read leaves none to be applied twice
 
 
 Questions = Mapping[tuple[Definition, Computed], list[tuple[Value, ...]]]

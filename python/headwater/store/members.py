@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from attrs import frozen
 
 from headwater.store.database import Database
+from headwater.store.journal_end import JournalEnd
 from headwater.store.schema import engine, meta
 
 
@@ -23,7 +24,7 @@ class Beat:
     Attributes:
         number: its own; another one than before if it was evicted meanwhile.
         at: the store's time (ms).
-        last: the number of the journal's last entry.
+        last: the number of the journal's last entry; ``token``: of the append that wrote it.
         overdue: the numbers of other engines whose time is up; they are to be evicted.
         leads: whether it has the lowest number of those alive.
         known: the numbers of all engines that were not evicted.
@@ -35,6 +36,11 @@ class Beat:
     overdue: tuple[int, ...]
     leads: bool
     known: frozenset[int]
+    token: str = ""
+
+    @property
+    def end(self) -> JournalEnd:
+        return JournalEnd(self.last, self.token)
 
 
 @frozen
@@ -92,7 +98,8 @@ class Members(Database):
         overdue = tuple(row.number for row in others if row.until <= now)
         leads = all(row.number > number for row in others if row.until > now)
         known = frozenset(row.number for row in rows)
-        return Beat(number, now, connection.scalars(sa.select(meta.c.last)).one(), overdue, leads, known)
+        journal = connection.execute(sa.select(meta.c.last, meta.c.token)).one()
+        return Beat(number, now, journal.last, overdue, leads, known, journal.token)
 
 
 def _rows(connection: sa.Connection) -> Sequence[sa.Row[Any]]:

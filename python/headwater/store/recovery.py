@@ -9,11 +9,23 @@ from contextlib import contextmanager
 from headwater.engine.record.transition import transition
 from headwater.model.state import State
 from headwater.store.journal import Compacted, Entry
+from headwater.store.journal_end import JournalEnd, end_of
 from headwater.store.sql_store import SqlStore
 
 
 def restored(store: SqlStore) -> tuple[State, int]:
-    """The state that a store holds, and the number of the last entry of its journal.
+    """The state that a store holds, and the number of the last entry of its journal, for who does not go on from it.
+
+    Raises:
+        JournalError: an entry is malformed; it says which.
+        StoreError: no snapshot can be read, and the journal alone does not give the state.
+    """
+    state, end = resumed(store)
+    return state, end.seq
+
+
+def resumed(store: SqlStore) -> tuple[State, JournalEnd]:
+    """The state that a store holds, and the last entry of its journal.
 
     Raises:
         JournalError: an entry is malformed; it says which.
@@ -21,9 +33,9 @@ def restored(store: SqlStore) -> tuple[State, int]:
     """
     with uncollected():
         while True:
-            seq, state = store.snapshot() or (0, State())
+            end, state = store.snapshot() or (JournalEnd(), State())
             try:
-                return replay(store, state, seq)
+                return _replayed(store, state, end)
             except Compacted:
                 continue  # a newer snapshot was kept meanwhile, and what it covers is removed
 
@@ -36,33 +48,37 @@ def recorded_in(store: SqlStore) -> tuple[State, Sequence[Entry]]:
         StoreError: that state cannot be read.
     """
     while True:
-        seq, state = store.base()
+        end, state = store.base()
         try:
-            return state, list(store.read(seq))
+            return state, list(store.read(end))
         except Compacted:
             continue
 
 
-def replay(store: SqlStore, state: State, after: int = 0) -> tuple[State, int]:
+def replay(store: SqlStore, state: State, after: int | JournalEnd = 0) -> tuple[State, int]:
     """Applies the journal's entries above ``after``; the state then, and the last entry's number.
 
     Raises:
         JournalError: an entry is malformed; it says which.
         Compacted: entries above ``after`` are removed.
     """
-    with uncollected():
-        for entry in store.read(after):
-            state = transition(state, entry.event)
-            after = entry.seq
-    return state, after
+    state, end = _replayed(store, state, end_of(after))
+    return state, end.seq
 
 
-def caught_up(store: SqlStore, state: State, after: int) -> tuple[State, int]:
+def caught_up(store: SqlStore, state: State, after: int | JournalEnd) -> tuple[State, int]:
     """As ``replay`` does, from a snapshot where entries above ``after`` are removed."""
     try:
         return replay(store, state, after)
     except Compacted:  # before the first entry, so the state is as it was
         return restored(store)
+
+
+def _replayed(store: SqlStore, state: State, end: JournalEnd) -> tuple[State, JournalEnd]:
+    with uncollected():
+        for entry in store.read(end):
+            state, end = transition(state, entry.event), entry.end
+    return state, end
 
 
 @contextmanager

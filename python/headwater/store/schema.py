@@ -14,8 +14,10 @@ meta = sa.Table(
     sa.Column("schema_version", sa.Integer, nullable=False),
     sa.Column("highest", sa.BigInteger, nullable=False, comment="the highest version ever given"),
     sa.Column("last", sa.BigInteger, nullable=False, comment="the number of the journal's last entry"),
+    sa.Column("token", sa.String, nullable=False, comment="that of the journal's last entry; empty if there is none"),
     sa.Column("compacted", sa.BigInteger, nullable=False, comment="entries up to this one are removed"),
     sa.Column("compacted_at", sa.BigInteger, nullable=False, comment="when the last of those was appended"),
+    sa.Column("compacted_token", sa.String, nullable=False, comment="that of the last of those; empty at first"),
     sa.Column("engines", sa.BigInteger, nullable=False, comment="the highest number ever given to an engine"),
 )
 
@@ -28,7 +30,7 @@ journal = sa.Table(
     sa.Column("subject", sa.String, nullable=False, comment="the table or view it is about"),
     sa.Column("version", sa.BigInteger, comment="the version that the event gives or ends"),
     sa.Column("body", sa.Text, nullable=False),
-    sa.Column("token", sa.String, comment="of the first entry of an append: shows whose it is"),
+    sa.Column("token", sa.String, nullable=False, comment="of its append: tells it from another entry of that number"),
     sa.Index("journal_subject", "subject", "kind", "seq"),
     sa.Index("journal_version", "version"),
 )
@@ -45,6 +47,7 @@ snapshot = sa.Table(
     "snapshot",
     metadata,
     sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False, comment="the journal entry it is as of"),
+    sa.Column("entry", sa.String, nullable=False, comment="the token of that entry"),
     sa.Column("at", sa.BigInteger, nullable=False, comment="when it was kept"),
     sa.Column("format", sa.Integer, nullable=False),
     sa.Column("token", sa.String, nullable=False, comment="names its pieces"),
@@ -93,7 +96,7 @@ note = sa.Table(
 )
 
 
-NEWEST = 6
+NEWEST = 7
 """The version of the schema, and of the shape of events and states. Before a first release, none becomes another."""
 
 
@@ -106,7 +109,7 @@ def make(connection: sa.Connection, name: str, version: int) -> None:
     if version == 0:
         metadata.create_all(connection)
         row = {"highest": 0, "last": 0, "compacted": 0, "compacted_at": 0, "engines": 0}
-        connection.execute(sa.insert(meta).values(schema_version=NEWEST, **row))
+        connection.execute(sa.insert(meta).values(schema_version=NEWEST, token="", compacted_token="", **row))
     else:
         require_newest(name, version)
 

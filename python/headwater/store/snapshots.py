@@ -19,6 +19,7 @@ from headwater.model.error import HeadwaterError, StoreError
 from headwater.model.state import State, copied
 from headwater.store import pieces as codec
 from headwater.store.database import Database
+from headwater.store.journal_end import JournalEnd, end_of, require_end, token_of
 from headwater.store.schema import journal, meta, piece, snapshot
 
 DAY = 86_400_000
@@ -52,12 +53,16 @@ class Mark:
 class Snapshots(Database):
     """The snapshots of a store."""
 
-    def keep_snapshot(self, seq: int, state: State, going: Callable[[], bool] = lambda: True) -> bool:
+    def keep_snapshot(self, as_of: int | JournalEnd, state: State, going: Callable[[], bool] = lambda: True) -> bool:
         """Keeps the state as of a journal entry. No thread may change it meanwhile (see ``model.state.copied``).
 
         It is written piece by piece, and others write between them. While ``going`` says so, it goes on. Returns
-        whether the snapshot is kept.
+        whether the snapshot is kept. One of an entry that is removed by now is not: a newer one covers it.
+
+        Raises:
+            StoreError: the journal has no such entry, or another one of that number.
         """
+        end = end_of(as_of)
         token, count = uuid4().hex[:16], 0
         for count, body in enumerate(codec.encode(state), 1):
             if not going():
@@ -66,24 +71,27 @@ class Snapshots(Database):
                 row = {"token": token, "number": count, "at": self._time(connection), "body": body}
                 connection.execute(sa.insert(piece).values(row))
         with self._begin() as connection:
-            now = self._time(connection)
-            row = {"seq": seq, "at": now, "format": codec.FORMAT, "token": token, "pieces": count}
+            if end.seq < connection.scalars(sa.select(meta.c.compacted)).one():
+                return False
+            require_end(connection, self.name, end)
+            now, entry = self._time(connection), token_of(connection, end.seq)
+            row = {"seq": end.seq, "entry": entry, "at": now, "format": codec.FORMAT, "token": token, "pieces": count}
             written = connection.scalar(sa.select(sa.func.count()).where(piece.c.token == token))
             if written == count:
-                connection.execute(sa.delete(snapshot).where(snapshot.c.seq == seq))
+                connection.execute(sa.delete(snapshot).where(snapshot.c.seq == end.seq))
                 connection.execute(sa.insert(snapshot).values(row))
             _remove_pieces(connection, now - ABANDONED)
         return written == count
 
-    def snapshot(self) -> tuple[int, State] | None:
-        """The newest snapshot that can be read, if there is any, and the number of the entry that it is as of.
+    def snapshot(self) -> tuple[JournalEnd, State] | None:
+        """The newest snapshot that can be read, if there is any, and the entry that it is as of.
 
         Raises:
             StoreError: none can be read, and the journal alone does not give the state.
         """
         return self._snapshot(snapshot.c.seq.desc())
 
-    def base(self) -> tuple[int, State]:
+    def base(self) -> tuple[JournalEnd, State]:
         """The state from which the whole journal that is kept can be replayed, and the entry that it is as of.
 
         Raises:
@@ -92,7 +100,7 @@ class Snapshots(Database):
         with self._read() as connection:
             complete = not connection.scalar(sa.select(meta.c.compacted))
         found = None if complete else self._snapshot(snapshot.c.seq)
-        return (0, State()) if found is None else found
+        return (JournalEnd(), State()) if found is None else found
 
     def newest(self) -> Mark | None:
         """The newest snapshot there is."""
@@ -125,14 +133,15 @@ class Snapshots(Database):
         with self._read() as connection:
             return [Mark(row.seq, row.at) for row in connection.execute(query.order_by(snapshot.c.seq))]
 
-    def _snapshot(self, order: sa.ColumnElement[int]) -> tuple[int, State] | None:
+    def _snapshot(self, order: sa.ColumnElement[int]) -> tuple[JournalEnd, State] | None:
         with self._read() as connection:
             complete = not connection.scalar(sa.select(meta.c.compacted))
             for row in connection.execute(sa.select(snapshot).order_by(order)).all():
                 query = sa.select(piece.c.body).where(piece.c.token == row.token).order_by(piece.c.number)
                 try:
                     if row.format == codec.FORMAT:
-                        return row.seq, codec.decode(connection.scalars(query).all(), row.pieces)
+                        state = codec.decode(connection.scalars(query).all(), row.pieces)
+                        return JournalEnd(row.seq, row.entry), state
                     log.warning("the snapshot at entry %d has format %d, which is unknown here", row.seq, row.format)
                 except ValueError as error:
                     log.warning("the snapshot at entry %d cannot be read: %s", row.seq, error)
@@ -150,9 +159,9 @@ class Snapshots(Database):
             last = min(first + BATCH, upto)
             if last <= first:
                 return False
-            at = connection.scalar(sa.select(journal.c.at).where(journal.c.seq == last))
+            at, token = connection.execute(sa.select(journal.c.at, journal.c.token).where(journal.c.seq == last)).one()
             connection.execute(sa.delete(journal).where(journal.c.seq <= last))
-            connection.execute(sa.update(meta).values(compacted=last, compacted_at=at))
+            connection.execute(sa.update(meta).values(compacted=last, compacted_at=at, compacted_token=token))
         return last < upto
 
 
@@ -185,25 +194,25 @@ class Keeper:
         age = 0 if mark is None else store.now() - mark.at
         self._due = time.monotonic() + (DAY - age) / 1000
 
-    def keep(self, state: State, seq: int) -> None:
-        """Keeps the state as of journal entry ``seq``, if it is time for that. Nothing may change it meanwhile."""
-        now = time.monotonic()
-        if self._closed or self._busy or now < self._next or seq <= self._seq:
+    def keep(self, state: State, as_of: int | JournalEnd) -> None:
+        """Keeps the state as of a journal entry, if it is time for that. Nothing may change it meanwhile."""
+        now, end = time.monotonic(), end_of(as_of)
+        if self._closed or self._busy or now < self._next or end.seq <= self._seq:
             return
-        if seq - self._seq >= ENTRIES or now >= self._due:
+        if end.seq - self._seq >= ENTRIES or now >= self._due:
             self._busy = True
-            self._thread.submit(self._keep, copied(state), seq)
+            self._thread.submit(self._keep, copied(state), end)
 
     def close(self) -> None:
         """Ends what is under way; what it wrote is removed by another engine."""
         self._closed = True
         self._thread.shutdown()
 
-    def _keep(self, state: State, seq: int) -> None:
+    def _keep(self, state: State, end: JournalEnd) -> None:
         began = time.monotonic()
         try:
-            if self._store.keep_snapshot(seq, state, lambda: not self._closed):
-                self._seq, self._due = seq, time.monotonic() + DAY / 1000
+            if self._store.keep_snapshot(end, state, lambda: not self._closed):
+                self._seq, self._due = end.seq, time.monotonic() + DAY / 1000
                 self._store.compact(self._store.now() - self._history, self._history // APART)
         except HeadwaterError as error:
             log.warning("the journal is not compacted now: %s", error)
