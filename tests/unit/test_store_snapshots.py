@@ -302,6 +302,18 @@ def test_an_engine_that_starts_goes_on_where_the_one_before_ended(store, clock, 
     wait.keeper.close()
 
 
+def test_a_snapshot_of_before_the_clock_went_back_is_a_day_old_after_a_day(store, clock, monotonic):
+    clock.at = 10 * DAY
+    record(store, 1)
+    keep(store)
+    clock.at = 0
+    wait = Wait(store)
+    record(store, 1)
+    monotonic.at += DAY / 1000 + 1
+    assert wait() == Mark(2, 0)
+    wait.keeper.close()
+
+
 def test_history_that_is_over_is_removed_with_the_snapshot(store, clock, monotonic, monkeypatch):
     monkeypatch.setattr(snapshots, "ENTRIES", 5)
     wait = Wait(store, history=100)

@@ -191,7 +191,7 @@ class Keeper:
         self._next = 0.0  # of time.monotonic(), in seconds
         mark = store.newest()
         self._seq = 0 if mark is None else mark.seq
-        age = 0 if mark is None else store.now() - mark.at
+        age = 0 if mark is None else max(0, store.now() - mark.at)
         self._due = time.monotonic() + (DAY - age) / 1000
 
     def keep(self, state: State, as_of: int | JournalEnd) -> None:
