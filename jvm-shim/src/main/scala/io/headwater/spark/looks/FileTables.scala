@@ -33,7 +33,7 @@ private[spark] object FileTables extends ViewFormat {
     val known = classic.sessionState.catalog
     // Where nothing is cached, or there is no such table, only the session's own entry goes.
     if (classic.sharedState.cacheManager.isEmpty || !known.tableExists(table)) known.refreshTable(table)
-    else classic.catalog.refreshTable(table.quotedString)
+    else UncachedFiles.asUsersDo(classic.catalog.refreshTable(table.quotedString))
   }
 
   override def publish(session: SparkSession, request: PublicationRequest): PublicationAnswer = {

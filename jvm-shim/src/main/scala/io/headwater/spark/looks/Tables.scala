@@ -111,7 +111,7 @@ object Tables {
   def recache(session: SparkSession, key: String): Unit = {
     val (classic, name) = (Access.classic(session), Names.table(key))
     val held = classic.sharedState.cacheManager
-    if (!held.isEmpty) {
+    if (!held.isEmpty) UncachedFiles.asUsersDo {
       val parts = (name.catalog +: name.namespace) :+ name.name
       val now = classic.table(parts.map(quoteIdentifier).mkString("."))
       val kept = held.lookupCachedData(now).map(_.cachedRepresentation.cacheBuilder)

@@ -1,5 +1,7 @@
 package io.headwater.spark
 
+import scala.util.DynamicVariable
+
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -16,12 +18,17 @@ import org.apache.spark.sql.headwater.Access
 case class UncachedFiles(session: SparkSession) extends Rule[LogicalPlan] {
   import UncachedFiles._
 
-  override def apply(plan: LogicalPlan): LogicalPlan = if (!Internal.is(session)) plan
+  override def apply(plan: LogicalPlan): LogicalPlan = if (!Internal.is(session) || asUsers.value) plan
   else Access.rewrite(plan) { case relation @ LogicalRelation(files: HadoopFsRelation, _, _, _, _) =>
     relation.copy(relation = files.copy(options = files.options + Marked)(files.sparkSession))
   }
 }
 
 object UncachedFiles {
+  private val asUsers = new DynamicVariable(false)
+
+  /** Analyses what a body asks for as sessions of users do. So it finds what these cached, to renew it. */
+  private[spark] def asUsersDo[A](body: => A): A = asUsers.withValue(true)(body)
+
   private val Marked = "headwater.cached" -> "never"
 }
