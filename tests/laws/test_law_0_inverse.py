@@ -15,6 +15,8 @@ ZONES = (
     "Australia/Lord_Howe",
     "America/St_Johns",
     "Pacific/Apia",
+    "America/Moncton",
+    "Antarctica/Casey",
 )
 OFFSETS = st.integers(-40, 40)
 

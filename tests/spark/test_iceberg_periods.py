@@ -25,8 +25,12 @@ from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.iceberg import IcebergTables, values
 
-ZONES = ["UTC", "Europe/Berlin", "America/Sao_Paulo", "America/Toronto", "Asia/Kolkata", "Pacific/Apia", "+05:30"]
-"""With days that begin at one o'clock, hours that are skipped before midnight, half hours, and a day that never was."""
+ZONES = [
+    *("UTC", "Europe/Berlin", "America/Sao_Paulo", "America/Toronto", "Asia/Kolkata", "Pacific/Apia", "+05:30"),
+    *("America/Moncton", "Europe/London"),
+]
+"""With days that begin at one o'clock, hours that are skipped before midnight, half hours, a day that never was, a
+clock that was set back over midnight, and one that was behind UTC in its first years."""
 
 UNITS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 TYPES = {"ts": "TIMESTAMP", "z": "TIMESTAMP_NTZ", "d": "DATE"}
@@ -63,6 +67,8 @@ MOMENTS = [
         "1970-01-01 00:00:00",
         "1900-01-01 00:10:00",
         "9999-12-31 23:30:00",
+        "2006-10-29 03:30:00",
+        "0001-01-01 00:00:30",
     ),
 ]
 

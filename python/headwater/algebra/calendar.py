@@ -9,7 +9,8 @@ decreases with t. So the periods whose range holds u are a range too, and bisect
 holds by construction, whatever calendars and time zones do between.
 
 Here are also the clocks of time zones, beside UTC. Example: a day of Berlin overlaps two days of UTC, that of its own
-date and the one before. Cuba's clocks skip midnight once a year, so a day begins at one o'clock there.
+date and the one before. Cuba's clocks skip midnight once a year, so a day begins at one o'clock there. In Moncton a
+clock was set back over midnight, so it showed a new day, then the old one, then the new one again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
-from itertools import pairwise
+from itertools import count, pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headwater.model.calendar import Into, Shift, Unit, Window
@@ -28,7 +29,8 @@ Range = tuple[Period | None, Period | None]
 """Both ends belong to it; ``None`` is an open end. It is empty when the first end is above the last."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_HOURS = 24
+_HOURS, _HOUR, _DAY = 24, 3_600, 86_400
+"""The hours of a day, and the seconds of an hour and of a day."""
 _MONTHS = {Unit.MONTH: 1, Unit.QUARTER: 3, Unit.YEAR: 12}
 
 
@@ -123,29 +125,60 @@ def _overlapped(unit: Unit, period: Period, into: Unit, zone: str) -> tuple[Peri
     if unit is into:
         return period, period
     if unit is Unit.HOUR:
-        holding = of_day(into, _day_of_hour(period, zone))
-        return holding, holding
+        first, last = _days_of_hour(period, zone)
+        return of_day(into, first), of_day(into, last)
     start, end = first_day(unit, period), first_day(unit, period + 1)
     if into is Unit.HOUR:
-        return _first_hour(start, zone), _first_hour(end, zone) - 1
+        return _hours_of_day(start, zone)[0], _hours_of_day(end - 1, zone)[1]
     return of_day(into, start), of_day(into, end - 1)
 
 
+_FARTHEST = 17
+"""Hours that no clock was ever away from UTC."""
+
+
 @lru_cache(maxsize=65536)
-def _first_hour(day: int, zone: str) -> Period:
-    """The first hour that begins on a day or after it: a zone may skip a day altogether."""
-    return _least(lambda hour: _day_of_hour(hour, zone) >= day, day * _HOURS)
-
-
-def _day_of_hour(hour: Period, zone: str) -> int:
-    """The day on which an hour begins in a zone. Beyond the years that Python knows, days are of UTC."""
+def _hours_of_day(day: int, zone: str) -> tuple[Period, Period]:
+    """The first hour that shows a day or a later one, and the last that shows the day or an earlier one. There is none
+    between them if the zone skips the day."""
     if zone == "UTC":
-        return hour // _HOURS
-    try:
-        local = (_EPOCH + timedelta(hours=hour)).astimezone(ZoneInfo(zone))
-    except OverflowError:
-        return hour // _HOURS
-    return days_from_civil(local.year, local.month, local.day)
+        return day * _HOURS, day * _HOURS + _HOURS - 1
+    first = next(hour for hour in count(day * _HOURS - _FARTHEST) if _shown_days(hour, zone)[1] >= day)
+    last = next(hour for hour in count((day + 1) * _HOURS + _FARTHEST, -1) if _shown_days(hour, zone)[0] <= day)
+    return first, last
+
+
+def _days_of_hour(hour: Period, zone: str) -> tuple[int, int]:
+    """The first and the last day that have an hour: the inverse of ``_hours_of_day``."""
+    about = hour // _HOURS
+    if zone == "UTC":
+        return about, about
+    near = [(day, *_hours_of_day(day, zone)) for day in range(about - 2, about + 3)]
+    having = [day for day, first, last in near if first <= hour <= last]
+    return having[0], having[-1]
+
+
+def _shown_days(hour: Period, zone: str) -> tuple[int, int]:
+    """The earliest and the latest day that a clock may show within an hour. It may be set in the middle of one."""
+    offsets = _offset(hour, 0, zone), _offset(hour, _HOUR - 1, zone)
+    start = hour * _HOUR
+    return (start + min(offsets)) // _DAY, (start + _HOUR - 1 + max(offsets)) // _DAY
+
+
+_KNOWN = days_from_civil(2, 1, 1) * _HOURS, days_from_civil(9999, 1, 1) * _HOURS
+"""Hours of the years that Python knows in all zones."""
+_CYCLE = days_from_civil(400, 1, 1) * _HOURS - days_from_civil(0, 1, 1) * _HOURS
+"""After so many hours the calendar repeats, and so do the last rules of each zone."""
+
+
+def _offset(hour: Period, second: int, zone: str) -> int:
+    """The seconds that a clock is ahead of UTC. Before the years that Python knows, it shows local mean time."""
+    first, end = _KNOWN
+    near = max(hour, first)
+    if near >= end:
+        near -= ((near - end) // _CYCLE + 1) * _CYCLE
+    moment = _EPOCH + timedelta(hours=near, seconds=second)
+    return (moment.astimezone(ZoneInfo(zone)).utcoffset() or timedelta(0)) // timedelta(seconds=1)
 
 
 def _least(holds: Callable[[Period], bool], guess: Period) -> Period:
@@ -169,6 +202,8 @@ def _least(holds: Callable[[Period], bool], guess: Period) -> Period:
 
 _FIRST, _EVERY, _SAMPLES = datetime(1850, 1, 1, tzinfo=timezone.utc), timedelta(days=10), 9132
 """Two centuries and a half, in steps that are shorter than any rule about clocks holds."""
+_BEFORE = datetime(2, 1, 1, tzinfo=timezone.utc)
+"""Clocks showed local mean time then, some of them until shortly before 1850."""
 
 
 @lru_cache(maxsize=256)
@@ -222,7 +257,7 @@ def _offsets(zone: str) -> tuple[timedelta, ...]:
     """The differences of a zone's clocks to UTC; none if they are not known here."""
     if not is_known(zone):
         return ()
-    clock, samples = ZoneInfo(zone), (_FIRST + n * _EVERY for n in range(_SAMPLES))
+    clock, samples = ZoneInfo(zone), (_BEFORE, *(_FIRST + n * _EVERY for n in range(_SAMPLES)))
     return tuple(each.astimezone(clock).utcoffset() or timedelta(0) for each in samples)
 
 

@@ -46,7 +46,7 @@ class Window:
     """The upstream periods that a downstream period is computed from.
 
     ``steps`` lead from the downstream period to a contiguous range of upstream ones. Where hours
-    meet longer periods, an hour (counted in UTC) is of the day on which it begins in ``zone``.
+    meet longer periods, an hour (counted in UTC) is of each day that a clock of ``zone`` shows in it.
     """
 
     of: Unit

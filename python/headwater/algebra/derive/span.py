@@ -89,7 +89,7 @@ class PeriodSpan:
             case PeriodClock.LATER:
                 return [*days, Shift(-1, 0), *ends]
             case PeriodClock.ZONE if self.unit is Unit.HOUR and calendar.is_known(self.zone):
-                return [*into, Shift(-1, 0)]  # an hour of UTC may begin on one day of the zone and end on the next
+                return into  # the calendar knows the hours of UTC in which the zone's clocks show a day
             case PeriodClock.ZONE:
                 return [*days, Shift(*calendar.overlap(self.zone)), *ends]
 
