@@ -280,3 +280,43 @@ def test_the_text_of_a_view_of_another_catalog_is_refused():
     alias = {"op": "SubqueryAlias", "output": [0, 1], "children": [relation()], "view": "lake.db.v"}
     [sentence] = sentences(alias)
     assert sentence.startswith("`v` is a view of another catalog")
+
+
+def encrypted(mode: dict, vector: dict) -> dict:
+    """``SELECT aes_encrypt(v, v, mode, 'DEFAULT', vector, '') AS v, p FROM t``, analysed."""
+    column, plain = {"attr": 0}, {"lit": "'DEFAULT'", "type": "STRING"}
+    call = {"call": "AesEncrypt", "name": "aes_encrypt", "kind": "scalar", "type": "BINARY", "deterministic": True}
+    call |= {"args": [column, column, mode, plain, vector, {"lit": "''", "type": "STRING"}]}
+    call |= {"sql": "aes_encrypt(`$0`, `$1`, `$2`, `$3`, `$4`, `$5`)"}
+    projections = [{"alias": "v", "id": 0, "child": call}, {"attr": 1}]
+    return {"op": "Project", "output": [0, 1], "children": [relation()], "projections": projections}
+
+
+EMPTY = {"lit": "''", "type": "STRING"}
+
+
+def as_bytes(value: dict) -> dict:
+    told = {"name": "cast", "kind": "scalar", "deterministic": True, "standalone": True}
+    return {"call": "Cast", "sql": "CAST(`$0` AS BINARY)", "args": [value], "type": "BINARY", **told}
+
+
+@pytest.mark.parametrize(
+    ("mode", "vector", "refused"),
+    [
+        ("'GCM'", EMPTY, True),
+        ("'GCM'", as_bytes(EMPTY), True),
+        ("'CBC'", {"lit": "X''", "type": "BINARY"}, True),
+        ("'ECB'", as_bytes(EMPTY), False),
+        ("'ecb'", as_bytes(EMPTY), False),
+        ("'GCM'", as_bytes({"lit": "'000000000000'", "type": "STRING"}), False),
+        ("'CBC'", {"lit": "X'00'", "type": "BINARY"}, False),
+        ("'GCM'", as_bytes({"attr": 1}), False),
+    ],
+)
+def test_an_encryption_with_a_random_vector_is_refused(mode, vector, refused):
+    found = sentences(encrypted({"lit": mode, "type": "STRING"}, vector))
+    assert [each.startswith("`aes_encrypt(v, v, ") for each in found] == [True] * refused
+
+
+def test_an_encryption_in_a_mode_of_each_row_needs_a_vector():
+    assert sentences(encrypted({"attr": 1}, EMPTY)) and not sentences(encrypted({"attr": 1}, {"attr": 1}))

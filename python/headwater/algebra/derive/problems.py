@@ -180,12 +180,36 @@ def _is_bounded(window: Expr) -> bool:
 
 
 def _volatile(call: Call) -> bool:
-    if call.call in VOLATILE or call.call == "Mode" or (call.call in _BY_ORDER and not _sorted(call)):
+    if (
+        call.call in VOLATILE
+        or _begins_at_random(call)
+        or call.call == "Mode"
+        or (call.call in _BY_ORDER and not _sorted(call))
+    ):
         return True
     if call.call == "WindowExpression" and not _sorted(call.args[1]) and _is_bounded(call.args[1]):
         return True
     within = any(isinstance(each, Call) and not each.deterministic for each in call.args)
     return not call.deterministic and not within and call.kind != "subquery"
+
+
+def _begins_at_random(call: Call) -> bool:
+    """Whether a call encrypts with an initialization vector that Spark takes at random, though it calls it
+    deterministic: the vector is left out or empty, and the mode is another one than ECB, which has none."""
+    match call:
+        case Call(call="AesEncrypt", args=(_, _, mode, _, vector, *_)):
+            return _text(mode) != "ECB" and _text(vector) == ""
+    return False
+
+
+def _text(expression: Expr) -> str | None:
+    """A string, or the bytes of a literal, in upper case; ``None`` if it is no literal."""
+    match expression:
+        case Lit(sql=sql):
+            return sql.upper().removeprefix("X").strip("'")
+        case Call(call="Cast", args=(inner,)):
+            return _text(inner)
+    return None
 
 
 _PATTERN = "is a pattern, which may match other directories tomorrow; make them one table"
@@ -207,6 +231,8 @@ def _sentence(call: Call) -> str:
             return f"`{text}` depends on the order of rows, which is not fixed"
         case "WindowExpression":
             return f"`{text}` takes rows before and after others in no fixed order; ORDER BY in its window states one"
+        case "AesEncrypt":
+            return f"`{text}` takes random bytes as its initialization vector; name the vector, or the mode 'ECB'"
         case "CurrentUser":
             return f"`{text}` depends on who evaluates the query"
         case "VariableReference":
