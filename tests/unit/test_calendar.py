@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.algebra import calendar, notation
-from headwater.model.calendar import DAY, HOUR, MONTH, QUARTER, WEEK, YEAR, Unit, Window
+from headwater.model.calendar import DAY, HOUR, MONTH, QUARTER, WEEK, YEAR, ReversedRange, Unit, Window
 from headwater.model.error import DefinitionError
 
 DAYS = st.integers(-800_000, 3_000_000)
@@ -74,6 +74,7 @@ def test_a_day_that_a_zone_skips_has_no_hours() -> None:
     [
         "DAY", "DAY - 1", "DAY - 3 .. DAY - 1", ".. DAY - 1", "MONTH ..", "WEEK.days()", "(WEEK - 1).days()",
         "WEEK.days() - 7", "WEEK.days() - 7 .. WEEK.days()", "DAY.hours('Europe/Berlin')", "(MONTH.weeks() + 1).days()",
+        "(DAY - 1 .. DAY).hours('Europe/Berlin')", "(.. MONTH).days() - 7 .. (.. MONTH).days()", "(DAY ..).hours()",
     ],
 )  # fmt: skip
 def test_windows_are_written_as_they_are_read(text: str) -> None:
@@ -88,6 +89,10 @@ def test_windows_are_written_as_they_are_read(text: str) -> None:
         ("DAY -", "a number of periods"),
         ("DAY.minutes()", "one of hours()"),
         ("DAY .. WEEK", "the same variable"),
+        ("DAY .. DAY - 3", "from the earlier end to the later one"),
+        ("DAY - 1 .. DAY - 3", "from the earlier end to the later one"),
+        ("DAY.hours('PST')", "PST is no known time zone"),
+        ("DAY.hours('')", "no known time zone"),
         ("(DAY - 1", "a ) is missing"),
         ("DAY 3", "a window ends here"),
         ("", "one of HOUR"),
@@ -97,6 +102,14 @@ def test_what_is_no_window_says_where(text: str, why: str) -> None:
     with pytest.raises(DefinitionError, match="here") as refused:
         notation.parse_window(text)
     assert why in str(refused.value)
+
+
+def test_a_range_goes_from_the_earlier_end_to_the_later_one() -> None:
+    for first, last in ((DAY, DAY - 3), (DAY - 1, DAY - 3), (WEEK.days(), WEEK.days() - 1)):
+        with pytest.raises(ReversedRange, match="from the earlier end to the later one"):
+            first.to(last)
+        assert last.to(first).steps[-1].last >= last.to(first).steps[-1].first
+    assert (DAY - 3).and_earlier().to(DAY - 4) == (DAY - 4).and_earlier()
 
 
 def test_sql_is_not_taken_for_a_window() -> None:

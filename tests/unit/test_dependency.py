@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import computed, image, recomputed
 from strategies import definitions, examples, partitions, slices
 
 from headwater.algebra.dependency import backward, forward, forward_all, missing
-from headwater.model.dependency import Dependency, Occurrence, Same
+from headwater.model.calendar import DAY, HOUR, MONTH
+from headwater.model.dependency import Dependency, Occurrence, Same, Windowed
 from headwater.model.partition import WHOLE, Slice
 
 HALF = computed("half", "a")
@@ -112,3 +114,41 @@ def test_a_smaller_change_and_a_known_image_reach_no_more(data, changed):
     narrow = forward(dependency, changed, All())
     assert all(any(one.covers(each) for one in wide) for each in narrow)
     assert all(any(one.covers(each) for one in forward(dependency, changed, {})) for each in narrow)
+
+
+def stated(window, spelled="date", **told) -> Dependency:
+    return reading([("m", Windowed("a", window, spelled, **told))])
+
+
+def test_a_window_of_many_periods_leaves_its_column_free():
+    """They would be listed while nobody else can record anything."""
+    assert len(forward(stated((DAY - 9_999).to(DAY)), Slice.of(a="2024-05-01"), {})) == 10_000
+    assert forward(stated((DAY - 5_000_000).to(DAY)), Slice.of(a="2024-05-01"), {}) == (WHOLE,)
+    assert len(forward(stated(DAY.hours("Europe/Berlin") - 10**12), Slice.of(a="2024-05-01 12:00:00"), {})) == 1
+    months = Windowed("a", (DAY - 999).to(DAY)), Windowed("a", (DAY - 99).to(DAY))
+    both = forward(reading([("m", months[0]), ("n", months[1])]), Slice.of(a="2024-05-01"), {})
+    assert len(both) == 1_000 and {each.names for each in both} == {("m",)}
+
+
+def test_a_zone_that_is_not_known_leaves_its_column_free():
+    assert forward(stated(DAY.hours("nowhere")), Slice.of(a="2024-05-01 12:00:00"), {}) == (WHOLE,)
+
+
+@pytest.mark.parametrize(
+    ("spelled", "window", "text", "reached"),
+    [
+        ("string", DAY - 1, "2024-05-01", "2024-05-02"),
+        ("string", DAY - 1, "20240501", None),
+        ("string", HOUR - 1, "2024050113", None),
+        ("string", HOUR - 1, "2024-05-01 13", "2024-05-01 14"),
+        ("string", MONTH - 1, "202405", None),
+        ("string", MONTH - 1, "2024-05", "2024-06"),
+        ("int", DAY - 1, "20240501", "20240502"),
+        ("int", MONTH - 1, "202405", "202406"),
+        ("decimal(8,0)", DAY - 1, "20240501", None),
+        ("smallint", MONTH - 1, "2405", None),
+    ],
+)
+def test_periods_are_spelled_as_the_source_does_or_the_column_is_free(spelled, window, text, reached):
+    found = forward(stated(window, spelled, alike=True), Slice.of(a=text), {})
+    assert found == ((WHOLE,) if reached is None else (Slice.of(m=reached),))

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
+from math import prod
 
 from headwater.algebra import calendar
-from headwater.algebra.notation import parse_period, spellings
+from headwater.algebra.notation import parse_period, spell_period, spellings
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.partition import NAMELESS, Slice, Value, simplified
 
 Images = Mapping[tuple[str, tuple[Value, ...]], Value]
 """Values of ``Computed`` expressions: (key, input values) to the view column's value."""
+
+MOST = 10_000
+"""More partitions than a change of one reaches by name, such as the hours of a year."""
 
 
 def forward(dependency: Dependency, changed: Slice, images: Images) -> tuple[Slice, ...]:
@@ -74,7 +78,7 @@ def _through(occurrence: Occurrence, changed: Slice, images: Images) -> Iterator
     bound: list[tuple[str, tuple[Value, ...]]] = []
     for column, expression in occurrence.columns:
         reached = _values(expression, values, images)
-        if reached is not None:
+        if reached is not None and len(reached) * prod(len(each) for _, each in bound) <= MOST:
             bound.append((column, reached))
     names = [column for column, _ in bound]
     for each in product(*(reached for _, reached in bound)):
@@ -104,9 +108,18 @@ def _values(expression: Expression, values: Mapping[str, Value], images: Images)
         case Windowed(source, nulls=True) if values.get(source, "") is None:
             return (None,)
         case Windowed(source, window, spelled):
-            period = parse_period(values.get(source), window.upstream)
+            period = _period(expression, values.get(source))
             first, last = (None, None) if period is None else calendar.forward(window, period)
-            if first is None or last is None:
+            if first is None or last is None or last - first >= MOST:
                 return None
             reached = (spellings(each, window.of, spelled, window.zone) for each in range(first, last + 1))
             return tuple(text for each in reached for text in each)
+
+
+def _period(expression: Windowed, text: Value) -> calendar.Period | None:
+    """The period of a source's partition; ``None`` where it tells nothing of the view column."""
+    unit, zone = expression.window.upstream, expression.window.zone
+    period = parse_period(text, unit) if zone == "UTC" or calendar.is_known(zone) else None
+    if expression.alike and period is not None and spell_period(period, unit, expression.spelled) != text:
+        return None
+    return period

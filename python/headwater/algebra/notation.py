@@ -1,18 +1,17 @@
 """Windows, periods and partition values as text.
 
 window  := [end] '..' [end] | end            DAY - 3 .. DAY - 1      .. MONTH      DAY ..
-end     := UNIT part*                        WEEK.days()             (WEEK - 1).days() + 2
+end     := (UNIT | '(' window ')') part*     WEEK.days()             (WEEK - 1 .. WEEK).days() + 2
 part    := ('+' | '-') number | '.' units '(' [zone in quotes] ')'
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import NoReturn
 
-from headwater.algebra.calendar import beginnings, civil_from_days, days_from_civil, first_day, of_day
-from headwater.model.calendar import Into, Shift, Step, Unit, Window
+from headwater.algebra.calendar import beginnings, civil_from_days, days_from_civil, first_day, is_known, of_day
+from headwater.model.calendar import Into, ReversedRange, Shift, Unit, Window
 from headwater.model.error import DefinitionError
 
 _TOKEN = re.compile(r"\s*(?:(\.\.)|([A-Za-z]+)|(\d+)|'([^']*)'|([().+-]))")
@@ -63,14 +62,19 @@ def parse_window(text: str) -> Window:
 
 def spell_window(window: Window) -> str:
     """The text that ``parse_window`` reads as this window."""
-    last = window.steps[-1] if window.steps and isinstance(window.steps[-1], Shift) else None
-    if last is None or last.first == last.last:
-        return _spell_end(window, window.steps)
-    before = window.steps[:-1]
-    ends = [
-        None if each is None else _spell_end(window, (*before, Shift(each, each))) for each in (last.first, last.last)
-    ]
-    return " .. ".join(each or "" for each in ends).strip()
+    text, shifted = window.of.value, False
+    for step in window.steps:
+        match step:
+            case Shift(0, 0):
+                pass
+            case Shift(first, last):
+                ends = [_moved(f"({text})" if shifted else text, each) for each in (first, last)]
+                is_one = first is not None and first == last
+                text, shifted = ends[0] if is_one else " .. ".join(ends).strip(), True
+            case Into(unit):
+                zone = f"'{window.zone}'" if window.zone != "UTC" and Unit.HOUR in (unit, window.of) else ""
+                text, shifted = f"{f'({text})' if shifted else text}.{unit.value.lower()}s({zone})", False
+    return text
 
 
 def parse_period(text: str | None, unit: Unit) -> int | None:
@@ -160,18 +164,11 @@ def _day(year: int, month: int, day: int) -> int | None:
     return found if found is not None and civil_from_days(found) == (year, month, day) else None
 
 
-def _spell_end(window: Window, steps: Sequence[Step]) -> str:
-    text, shifted = window.of.value, False
-    for step in steps:
-        match step:
-            case Shift(0, _):
-                pass
-            case Shift(int(first), _):
-                text, shifted = f"{text} {'-' if first < 0 else '+'} {abs(first)}", True
-            case Into(unit):
-                zone = f"'{window.zone}'" if window.zone != "UTC" and Unit.HOUR in (unit, window.of) else ""
-                text, shifted = f"{f'({text})' if shifted else text}.{unit.value.lower()}s({zone})", False
-    return text
+def _moved(text: str, by: int | None) -> str:
+    """An end of a range; nothing for one that is open."""
+    if by is None:
+        return ""
+    return f"{text} {'-' if by < 0 else '+'} {abs(by)}" if by else text
 
 
 class _Parser:
@@ -192,16 +189,18 @@ class _Parser:
         first = self._end()
         if not self._take(".."):
             return first
-        if not self._text[self._at :].strip():
+        if self._text[self._at :].strip()[:1] in ("", ")"):
             return first.and_later()
         try:
             return first.to(self._end())
+        except ReversedRange:
+            self._refuse("a range goes from the earlier end to the later one, such as DAY - 3 .. DAY")
         except ValueError:
             self._refuse("both ends of a range need the same variable and the same units")
 
     def _end(self) -> Window:
         if self._take("("):
-            found = self._end()
+            found = self._range()
             if not self._take(")"):
                 self._refuse("a ) is missing")
         else:
@@ -225,8 +224,10 @@ class _Parser:
             self._refuse(f"one of {', '.join(f'{each}()' for each in _METHODS)} is expected")
         match = _TOKEN.match(self._text, self._at)
         zone = None
-        if match and match[4]:
+        if match and match[4] is not None:
             zone, self._at = match[4], match.end()
+            if not is_known(zone):
+                self._refuse(f"{zone or 'an empty text'} is no known time zone; name one such as Europe/Berlin")
         if not self._take(")"):
             self._refuse("a ) is missing")
         return found.into(unit, zone)

@@ -11,6 +11,10 @@ from enum import Enum
 from attrs import evolve, frozen
 
 
+class ReversedRange(ValueError):
+    """The first period of a range comes after its last one, so it has none."""
+
+
 class Unit(Enum):
     """A kind of period, from the finest to the coarsest. A week is an ISO week."""
 
@@ -69,11 +73,15 @@ class Window:
 
         Raises:
             ValueError: they do not differ in a last shift alone.
+            ReversedRange: ``other`` ends before this window begins, as in ``DAY.to(DAY - 3)``.
         """
         mine, its = _parted(self), _parted(other)
         if evolve(self, steps=mine[0]) != evolve(other, steps=its[0]):
             raise ValueError(f"a range needs two ends of one kind, not {self} and {other}")
-        return evolve(self, steps=(*mine[0], Shift(mine[1].first, its[1].last)))
+        first, last = mine[1].first, its[1].last
+        if first is not None and last is not None and first > last:
+            raise ReversedRange(f"a range goes from the earlier end to the later one, not from {self} to {other}")
+        return evolve(self, steps=(*mine[0], Shift(first, last)))
 
     def and_earlier(self) -> Window:
         """This window and everything before it."""

@@ -49,13 +49,15 @@ class Windowed:
     """A view column of calendar periods, each computed from a window of a source column's periods.
 
     ``spelled`` is the view column's type, which says how the catalog spells its periods. ``nulls`` says that the view
-    column is null in rows made from the source's null partition.
+    column is null in rows made from the source's null partition. ``alike`` says that the view column spells periods as
+    the source's does: where this has another text than ``spelled`` says, nothing is known of the view column.
     """
 
     column: str
     window: Window
     spelled: str = "date"
     nulls: bool = False
+    alike: bool = False
 
 
 Expression = Same | Computed | Windowed

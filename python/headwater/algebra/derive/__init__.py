@@ -16,15 +16,15 @@ from attrs import frozen
 from headwater.algebra.derive.image import TWICE, Image, exact, inexact
 from headwater.algebra.derive.problems import Refusal, problems
 from headwater.algebra.derive.query import Node, Reader, Zones
+from headwater.algebra.derive.relation import PartitionText, partition_texts, relations_of, short, source
 from headwater.algebra.derive.relation import partition_columns as columns_of
-from headwater.algebra.derive.relation import relations_of, short, source
 from headwater.algebra.derive.resolve import Known, resolve
 from headwater.algebra.derive.rules import transfer
 from headwater.algebra.derive.touched_rows import Delta
 from headwater.model.dependency import Dependency, Expression, Occurrence
 from headwater.model.reason import Code, Reason, together
 
-__all__ = ["Derivation", "Refusal", "ReadTable", "Zones", "derive"]
+__all__ = ["Derivation", "PartitionText", "Refusal", "ReadTable", "Zones", "derive"]
 
 
 @frozen
@@ -34,8 +34,12 @@ class ReadTable:
     source: str
     kind: str
     format: str
-    partition_columns: tuple[tuple[str, str], ...]
+    partitioned_by: tuple[PartitionText, ...]
     columns: tuple[tuple[str, str], ...]
+
+    @property
+    def partition_columns(self) -> tuple[tuple[str, str], ...]:
+        return tuple((each.name, each.type) for each in self.partitioned_by)
 
 
 @frozen
@@ -103,7 +107,7 @@ def _outputs(
 
 
 def _read(name: str, node: Node) -> ReadTable:
-    return ReadTable(name, node.facts["kind"], node.facts["format"], columns_of(node), _columns(node))
+    return ReadTable(name, node.facts["kind"], node.facts["format"], partition_texts(node), _columns(node))
 
 
 def _columns(node: Node) -> tuple[tuple[str, str], ...]:

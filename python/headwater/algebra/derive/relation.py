@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from headwater.algebra.derive.image import Image, exact, inexact, quoted
 from headwater.algebra.derive.query import Expr, Node
@@ -21,8 +21,27 @@ from headwater.model.reason import Code, Reason
 UNITS = {"hours": Unit.HOUR, "days": Unit.DAY, "months": Unit.MONTH, "years": Unit.YEAR}
 """The transforms into periods, from the finest."""
 
-TYPES = {Unit.HOUR: "TIMESTAMP", Unit.DAY: "DATE", Unit.MONTH: "DATE", Unit.YEAR: "DATE"}
-"""The type to which the spelling of a unit's periods can be cast."""
+TYPES = {Unit.DAY: "DATE", Unit.MONTH: "DATE", Unit.YEAR: "DATE"}
+"""The type to which the spelling of a unit's periods can be cast; that of an hour has the type of the column."""
+
+
+@frozen
+class PartitionText:
+    """What the text of a partition column says.
+
+    Attributes:
+        name: of the column.
+        type: of its values.
+        value: the value that the text is of, as SQL, or why no SQL has it.
+        shown: the zone whose clock shows a moment as this text; empty for values that are no moments.
+        zone: that of the session that reads the table; empty for values that are no moments.
+    """
+
+    name: str
+    type: str
+    value: Image | Reason
+    shown: str = ""
+    zone: str = ""
 
 
 def leaf(node: Node, changed: bool) -> Delta:
@@ -45,10 +64,19 @@ def leaf(node: Node, changed: bool) -> Delta:
 
 def partition_columns(relation: Node) -> tuple[tuple[str, str], ...]:
     """Name and type of each column that a source's slices bind. Those of periods are no columns of its rows."""
+    return tuple((each.name, each.type) for each in partition_texts(relation))
+
+
+def partition_texts(relation: Node) -> tuple[PartitionText, ...]:
+    """What the texts say that a source's slices bind."""
     facts = relation.facts
     types = {each["name"]: each["type"] for each in facts["columns"]}
-    own = [(name, types.get(_column(name, facts) or "", "")) for name in facts["partition_columns"]]
-    return (*own, *((partition, TYPES[unit]) for _, unit, partition in _periods(facts)))
+    own = (_text(facts, name, types.get(_column(name, facts) or "", "")) for name in facts["partition_columns"])
+    periods = (
+        _period_text(facts, partition, unit, types.get(_column(column, facts) or "", ""))
+        for column, unit, partition in _periods(facts)
+    )
+    return (*own, *periods)
 
 
 def relations_of(root: Node) -> dict[str, list[Node]]:
@@ -88,15 +116,32 @@ def _known(facts: Mapping[str, Any], name: str, type: str) -> Known | Reason:
     if name in [_column(each, facts) for each in facts["partition_columns"]]:
         if not exact(type):
             return inexact(type)
-        if type == "TIMESTAMP" and "zone" in facts:
-            zoned = Format.of(facts["kind"]).zoned
-            return _moment(name, facts["zone"], facts["spelled"]) if zoned else _read(name, facts["zone"])
-        texts = (name,) if type == "STRING" and Format.of(facts["kind"]).tells_empty_text else ()
-        return evolve(Image.of_column(name, type), texts=texts)
+        return _text(facts, name, type).value
     for column, unit, partition in _periods(facts):
         if _column(column, facts) == name:
             return of_periods(partition, unit, type, facts["zone"])
     return Reason(Code.QUERY_NOT_PARTITIONED_BY, "not from {column}")
+
+
+def _text(facts: Mapping[str, Any], name: str, type: str) -> PartitionText:
+    """What the text of one of a table's own columns says."""
+    format = Format.of(facts["kind"])
+    if type == "TIMESTAMP" and "zone" in facts:
+        zone, shown = facts["zone"], facts["spelled"] if format.zoned else facts["zone"]
+        value = _moment(name, zone, shown) if format.zoned else _read(name, zone)
+        return PartitionText(name, type, value, shown, zone)
+    texts = (name,) if type == "STRING" and format.tells_empty_text else ()
+    return PartitionText(name, type, evolve(Image.of_column(name, type), texts=texts))
+
+
+def _period_text(facts: Mapping[str, Any], name: str, unit: Unit, type: str) -> PartitionText:
+    """What the text of a period says of a column of this type. An hour is a moment of UTC, or the time of a value
+    without a zone."""
+    if unit is Unit.HOUR and type == "TIMESTAMP":
+        zone = facts.get("zone", "UTC")
+        return PartitionText(name, type, _moment(name, zone, "UTC"), "UTC", zone)
+    own = type if unit is Unit.HOUR else TYPES[unit]
+    return PartitionText(name, own, Image.of_column(name, own))
 
 
 def _column(name: str, facts: Mapping[str, Any]) -> str | None:
