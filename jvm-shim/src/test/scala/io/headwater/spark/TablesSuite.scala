@@ -6,6 +6,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTablePartition, CatalogTableType}
 import org.apache.spark.sql.headwater.{Access, TalliedStrategy}
+import org.apache.spark.sql.hive.headwater.Metastore
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.sql.types.StructType
 import org.json4s._
@@ -245,6 +246,12 @@ class TablesSuite extends AnyFunSuite {
     session.sql("CREATE TABLE monthly_revenue (x INT) USING parquet " +
       "TBLPROPERTIES ('headwater.view' = '1', 'headwater.freshness' = '10 minutes', 'owner.team' = 'x')")
     assert(settled(parse(CatalogViews.all(session))) == settled(Golden.json("views")))
+  }
+
+  test("an error of the metastore is told from an entry that Spark does not know") {
+    val lost = new java.io.IOException("the metastore is gone")
+    assert(Metastore.failed(new RuntimeException(new IllegalStateException(lost))))
+    assert(!Metastore.failed(new IllegalArgumentException("an index is no table")))
   }
 
   test("versions are deleted with the parents that this empties, up to the root of their owner") {

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, ExternalCatalog}
 import org.apache.spark.sql.connector.catalog.{Identifier, SupportsNamespaces, TableCatalog}
 import org.apache.spark.sql.headwater.Access
+import org.apache.spark.sql.hive.headwater.Metastore
 import org.slf4j.LoggerFactory
 
 /** The materialized views that the catalogs of a session hold, each with the properties that define it. */
@@ -42,8 +43,17 @@ object CatalogViews {
   /** The tables of a database; one that Spark cannot read, such as an index of Hive, hides no other. */
   private def entries(catalog: ExternalCatalog, database: String): Seq[CatalogTable] = {
     val names = catalog.listTables(database)
+    // An error of the metastore itself stays one: a view that is not found then would count as dropped.
     try catalog.getTablesByName(database, names)
-    catch { case NonFatal(_) => names.flatMap(name => reached(s"$database.$name")(catalog.getTable(database, name))) }
+    catch { case NonFatal(error) if !Metastore.failed(error) =>
+      names.flatMap { name =>
+        try Some(catalog.getTable(database, name))
+        catch { case NonFatal(error) if !Metastore.failed(error) =>
+          log.warn(s"$database.$name is no view of Headwater's, for Spark cannot read its entry: ${Failures.line(error)}")
+          None
+        }
+      }
+    }
   }
 
   private def view(session: SparkSession, database: String, entry: CatalogTable): Option[CatalogView] = {

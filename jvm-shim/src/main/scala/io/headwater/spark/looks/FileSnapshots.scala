@@ -87,11 +87,11 @@ private[spark] object FileSnapshots {
 
   /**
    * Whether rows that Spark cannot parse are left out, fail or show in a column. A row is judged by the columns that a query
-   * reads of it, and changed rows are read with others.
+   * reads of it, and changed rows are read with others. The table alone says so: looks and refreshes have other settings.
    */
   private def judgesRows(table: CatalogTable): Boolean = {
     val options = CaseInsensitiveMap(table.storage.properties)
-    val corrupt = options.getOrElse("columnNameOfCorruptRecord", SQLConf.get.columnNameOfCorruptRecord)
+    val corrupt = options.getOrElse("columnNameOfCorruptRecord", SQLConf.COLUMN_NAME_OF_CORRUPT_RECORD.defaultValue.get)
     options.get("mode").exists(!_.equalsIgnoreCase(PermissiveMode.name)) ||
     table.schema.exists(_.name.equalsIgnoreCase(corrupt))
   }

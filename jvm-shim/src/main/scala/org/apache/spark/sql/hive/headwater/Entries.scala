@@ -1,5 +1,6 @@
 package org.apache.spark.sql.hive.headwater
 
+import java.io.IOException
 import java.net.URI
 
 import org.apache.spark.sql.catalyst.TableIdentifier
@@ -124,6 +125,15 @@ object Metastore {
       true
     case _ => false
   }
+
+  /** Whether the metastore failed, and not Spark that does not know what an entry says. */
+  def failed(error: Throwable): Boolean = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).exists { each =>
+    each.isInstanceOf[IOException] ||
+    // The client's classes may be of another class loader.
+    Iterator.iterate[Class[_]](each.getClass)(_.getSuperclass).takeWhile(_ != null).exists(kind => OfClient(kind.getName))
+  }
+
+  private val OfClient = Set("org.apache.hadoop.hive.ql.metadata.HiveException", "org.apache.thrift.TException")
 
   private def statistics(known: CatalogStatistics): Map[String, String] =
     Map(STATISTICS_TOTAL_SIZE -> known.sizeInBytes.toString) ++ known.rowCount.map(STATISTICS_NUM_ROWS -> _.toString)
