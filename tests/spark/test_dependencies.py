@@ -176,6 +176,58 @@ def test_a_window_stated(spark: SparkSession, warehouse: Path) -> None:
     assert depends == f"  depends on {database(spark)}.sales by day = DAY - 1 .. DAY OF day (stated)"
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("rule", ["d = to_date(ts)", "DAY", "d = DAY.hours('Europe/Berlin') OF ts"])
+def test_a_rule_over_moments_reads_them_as_the_view_does(spark: SparkSession, rule: str) -> None:
+    """A Delta table names its partitions in UTC, where the evening of one day is the next day of Berlin."""
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    spark.sql("CREATE TABLE sales (x INT, ts TIMESTAMP) USING delta PARTITIONED BY (ts)")
+    query = "SELECT to_date(ts) AS d, sum(x) AS n FROM sales GROUP BY 1"
+    stated = f"""TBLPROPERTIES ("headwater.dependency.sales" = "{rule}")"""
+    spark.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (d) {stated} AS {query}")
+    for moment, day in (("2024-05-01 22:30:00 UTC", "2024-05-02"), ("2024-05-01 21:30:00 UTC", "2024-05-01")):
+        spark.sql(f"INSERT INTO sales VALUES (1, TIMESTAMP '{moment}')")
+        [refreshed] = drain(spark)
+        assert (refreshed["partition"], refreshed["status"]) == (f"d={day}", "published")
+    assert_equals_query(spark, "v", query)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("rule", "day"),
+    [
+        ("trunc(date, 'MM')", "2024-02-01"),
+        ("date + INTERVAL 1 DAY", "2024-02-06"),
+        ("timestampadd(DAY, 2, date)", "2024-02-07"),
+        ("date_add(date, extract(DAY FROM `date`))", "2024-02-10"),
+        ("CAST(replace(concat(date, ';'), ';', '') AS DATE)", "2024-02-05"),
+        ("if(first = 'a', date, DATE '2024-03-01')", "2024-02-05"),
+    ],
+)
+def test_a_rule_over_columns_that_are_called_like_keywords(
+    spark: SparkSession, warehouse: Path, rule: str, day: str
+) -> None:
+    spark.sql("CREATE TABLE sales (x INT, date DATE, first STRING) USING parquet PARTITIONED BY (date, first)")
+    query = f"SELECT CAST({rule} AS DATE) AS p, sum(sum(x)) OVER () AS n FROM sales GROUP BY 1"
+    stated = f"""TBLPROPERTIES ("headwater.dependency.sales" = "p = {rule}")"""
+    spark.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (p) {stated} AS {query}")
+    assert follow(spark, warehouse, "INSERT INTO sales VALUES (1, DATE '2024-02-05', 'a')") == {"v": {f"p={day}"}}
+
+
+@pytest.mark.thorough
+def test_a_window_into_texts_of_months_reaches_all_of_them(spark: SparkSession, warehouse: Path) -> None:
+    spark.sql("CREATE TABLE sales (x INT, day DATE) USING parquet PARTITIONED BY (day)")
+    spark.sql("INSERT INTO sales VALUES (1, DATE '2024-01-05'), (2, DATE '2024-02-05')")
+    query = "SELECT date_format(day, 'yyyyMM') AS month, sum(x) AS n FROM sales GROUP BY 1"
+    stated = "TBLPROPERTIES ('headwater.dependency.sales' = 'MONTH.days()')"
+    spark.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (month) {stated} AS {query}")
+    followed = follow(spark, warehouse, "INSERT INTO sales VALUES (5, DATE '2024-02-06')")
+    assert followed == {"v": {"month=202401", "month=202402"}}
+    assert_equals_query(spark, "v", query)
+    [_, depends] = [row["plan"] for row in spark.sql("EXPLAIN REFRESH v").collect()]
+    assert depends.endswith("(stated) [view.dependency_spelling]")
+
+
 # --- what a refresh reads
 
 

@@ -245,6 +245,19 @@ CLAUSES = {
         "PARTITIONED BY (month) TBLPROPERTIES ('headwater.dependency.sales' = 'whatever')",
         ["'headwater.dependency.sales'", "whatever", "'partition column = expression"],
     ),
+    "dependency by another name": (
+        "TBLPROPERTIES ('headwater.dependencies.sales' = 'all')",
+        ["did you mean 'headwater.dependency.<table>'?"],
+    ),
+    "property in another case": ("TBLPROPERTIES ('Headwater.Retain' = '1 hour')", ["did you mean 'headwater.retain'?"]),
+    "window that goes back": (
+        "PARTITIONED BY (month) TBLPROPERTIES ('headwater.dependency.sales' = 'DAY .. DAY - 3')",
+        ["from the earlier end to the later one"],
+    ),
+    "window of an unknown zone": (
+        """PARTITIONED BY (month) TBLPROPERTIES ("headwater.dependency.sales" = "MONTH.hours('PST')")""",
+        ["PST is no known time zone"],
+    ),
     "partition column": ("PARTITIONED BY (year)", ["partitioned by year", "month, total"]),
     "transform": ("PARTITIONED BY (years(month))", ["years(month)"]),
     "binary": ("(month BINARY, total INT) PARTITIONED BY (month)", ["month, a BINARY", "hex(month)"]),

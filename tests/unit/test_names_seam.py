@@ -34,12 +34,14 @@ KNOWN_PYTHON = {
         "spark.tables.catalog": ["column.name.lower", "name.lower"],
         "spark.defining.analyse": ["column.name.lower", "name.lower"],
         "spark.tables.delta.layout": ["each['name'].casefold"],
-        "spark.defining.jobs": [
-            "column.lower", "column.name.lower", "each.lower", "each.name.lower", "name.lower", "read.lower",
+        "spark.defining.job_maps": [
+            "column.lower", "each.lower", "each.name.lower", "expression.column.lower", "name.lower", "read.lower",
         ],
-        "spark.defining.options": [
-            "available[alone].lower", "column.lower", "column.name.lower", "each.lower", "match[2].lower", "name.lower",
-            "name.strip().lower", "str.lower", "token.text.lower",
+        "spark.defining.jobs": ["column.name.lower", "each.lower", "each.name.lower", "name.lower"],
+        "spark.defining.options": ["column.lower", "each.lower", "str.lower"],
+        "spark.defining.rule_text": ["token.text.lower", "written.lower"],
+        "spark.defining.stated_maps": [
+            "column.name.lower", "each.name.lower", "name.lower", "named.lower", "unit[0].lower",
         ],
         "spark.statements.recompute": ["name.lower"],
     },
@@ -47,7 +49,6 @@ KNOWN_PYTHON = {
         "algebra.derive.keys": [f"plain({each}).casefold" for each in ("declared", "queried", "queried.type", "type")],
         "algebra.derive.span": ["queried.lower"],
         "algebra.notation": ["column_type.lower"],
-        "spark.defining.options": ["column.type.lower"],
         "spark.refreshing.methods.touched": ["column.type.lower", "type.lower"],
         "spark.tables.view_rows": ["column.type.lower", "field.dataType.simpleString().lower"],
     },
@@ -62,7 +63,8 @@ KNOWN_PYTHON = {
         ],
         "spark.refreshing.changed_rows": ["(session.conf.get(name) or '').lower"],
         "memory.buffers.wiring": ["(settings.memory_path or '').lower"],
-        "spark.defining.options": ["key.lower", "value.strip().lower", "wanted.lower"],
+        "spark.defining.options": ["key.lower", "wanted.lower"],
+        "spark.defining.stated_maps": ["value.strip().lower"],
         "spark.jvm.settings": ["text.lower"],
         "spark.jvm.wire": ["kind.__name__.lower"],
         "spark.process.store_location": ["key.lower"],

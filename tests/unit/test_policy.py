@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,25 @@ def test_the_documentation_lists_each_property_with_its_question_and_default():
     for name, each in PROPERTIES.items():
         default = each.default if f"| {each.default} |" in page else f"`{each.default}`"
         assert f"| [`headwater.{name}`](#headwater{name}) | {each.question} | {default} |" in page
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("Headwater.Retain", "headwater.retain"),
+        ("HEADWATER.retain", "headwater.retain"),
+        ("headwater.Retain", "headwater.retain"),
+        ("Headwater.dependency.sales", "headwater.dependency.<table>"),
+        ("headwater.Dependency.sales", "headwater.dependency.<table>"),
+        ("headwater.dependencies.sales", "headwater.dependency.<table>"),
+    ],
+)
+def test_a_property_in_another_case_is_refused(key, meant):
+    with pytest.raises(DefinitionError, match=re.escape(f"did you mean '{meant}'?")) as refused:
+        check_properties("v", {key: "1 hour"})
+    assert refused.value.code == "PROPERTY"
+
+
+def test_the_known_properties_are_told_with_that_of_a_table():
+    with pytest.raises(DefinitionError, match=re.escape("headwater.dependency.<table>")):
+        check_properties("v", {"headwater.xyz": "1"})

@@ -109,6 +109,7 @@ class Code(Enum):
     VIEW_COLUMN_TYPE = "view.column_type"
     VIEW_TRAILING_EDGE = "view.trailing_edge"
     VIEW_DEPENDENCY_ALL = "view.dependency_all"
+    VIEW_DEPENDENCY_SPELLING = "view.dependency_spelling"
     SOURCE_UNPARTITIONED = "source.unpartitioned"
     SOURCE_TRANSFORM = "source.transform"
     SOURCE_NO_SNAPSHOTS = "source.no_snapshots"

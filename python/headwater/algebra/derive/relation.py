@@ -33,7 +33,8 @@ class PartitionText:
         name: of the column.
         type: of its values.
         value: the value that the text is of, as SQL, or why no SQL has it.
-        shown: the zone whose clock shows a moment as this text; empty for values that are no moments.
+        shown: the zone whose clock shows a moment as this text, or the start of the period that it lies in; empty for
+            values that are no moments.
         zone: that of the session that reads the table; empty for values that are no moments.
     """
 
@@ -141,6 +142,9 @@ def _period_text(facts: Mapping[str, Any], name: str, unit: Unit, type: str) -> 
         zone = facts.get("zone", "UTC")
         return PartitionText(name, type, _moment(name, zone, "UTC"), "UTC", zone)
     own = type if unit is Unit.HOUR else TYPES[unit]
+    if type == "TIMESTAMP" and facts.get("zone", "UTC") not in UTC:
+        overlap = f"a {unit.value} of UTC, which overlaps several of this view in {facts['zone']}"
+        return PartitionText(name, own, Reason(Code.QUERY_TIME_ZONE, overlap), "UTC", facts["zone"])
     return PartitionText(name, own, Image.of_column(name, own))
 
 
@@ -152,7 +156,7 @@ def _column(name: str, facts: Mapping[str, Any]) -> str | None:
     return name if name in names else alike[0] if len(alike) == 1 else None
 
 
-def _moment(name: str, zone: str, spelled: str) -> Known | Reason:
+def _moment(name: str, zone: str, spelled: str) -> Image | Reason:
     """A moment that is spelled in one zone, in another. On a clock that is set back, one text means two moments."""
     if {zone, spelled} <= set(UTC):
         return Image.of_column(name, "TIMESTAMP")
@@ -164,7 +168,7 @@ def _moment(name: str, zone: str, spelled: str) -> Known | Reason:
     return Reason(Code.QUERY_TIME_ZONE, declared)
 
 
-def _read(name: str, zone: str) -> Known:
+def _read(name: str, zone: str) -> Image:
     """The moment that the text of a directory is in the zone of the session that reads it. An hour that the clock skips
     there becomes the next one, so the text of the moment may be another."""
     read = Image.of_column(name, "TIMESTAMP")

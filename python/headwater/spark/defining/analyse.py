@@ -26,7 +26,8 @@ from headwater.model.work import Mode
 from headwater.spark.defining import jobs
 from headwater.spark.defining.fingerprint import digest, fingerprint, paths_by_column
 from headwater.spark.defining.jobs import Jobs
-from headwater.spark.defining.options import check_properties, event_times, format_of, stated
+from headwater.spark.defining.options import check_properties, event_times, format_of
+from headwater.spark.defining.stated_maps import stated
 from headwater.spark.defining.stated_rules import refuse_unlasting
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import INFERENCE, LISTING, Sessions, having
@@ -146,7 +147,9 @@ class Analyst:
         match definition.made_by:
             case Job() as job:
                 event_times(definition, {})
-                analysed = jobs.analysed(definition, self._jobs.find(job), describe)
+                analysed = jobs.analysed(definition, self._jobs.find(job), describe, self._zone)
+                under = digest(definition.settings)
+                analysed = evolve(analysed, dependencies=tuple(_under(each, under) for each in analysed.dependencies))
             case Query(text):
                 description = describe(text)
                 self._refuse_other_types(definition, session, text, description)

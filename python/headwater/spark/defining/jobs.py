@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 
 from attrs import evolve
 from pyspark import cloudpickle
@@ -12,24 +12,19 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from headwater.algebra.derive import derive
-from headwater.algebra.notation import spell_window
+from headwater.algebra.derive import Zones
 from headwater.editions import Editions, LoadedModule
 from headwater.jobs import JobFunction, module_of
-from headwater.model.calendar import Shift, Unit, Window
-from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
+from headwater.model.dependency import Windowed
 from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
 from headwater.model.name import SESSION_CATALOG, TableName, kept, split
 from headwater.model.partition import Slice
 from headwater.model.reason import Code
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition, Job
-from headwater.spark.jvm import sql
+from headwater.spark.defining.job_maps import Describe, mapped, partition_texts, read_earlier
 from headwater.spark.jvm.connection import is_broken
-from headwater.spark.jvm.wire import Create, Described, Session
-
-PARTITION = "partition"
-"""In ``table(name, partition=window)``: the only partition column of the job, and of the source."""
+from headwater.spark.jvm.wire import Create, Session
 
 
 class Jobs:
@@ -134,12 +129,11 @@ def messages(job: JobFunction, database: str) -> Iterator[Create]:
         )
 
 
-Describe = Callable[[str], Described]
-"""Describes the analysed plan of a query."""
-
-
-def analysed(definition: Definition, job: JobFunction, describe: Describe) -> Definition:
+def analysed(definition: Definition, job: JobFunction, describe: Describe, zone: Zones) -> Definition:
     """The definition of a job's output, with columns, fingerprint and dependencies as declared.
+
+    Args:
+        zone: the time zone in which a lake table's partition values are spelled, by the table's key.
 
     Raises:
         AnalysisFailed: a table that it depends on is not there.
@@ -158,9 +152,13 @@ def analysed(definition: Definition, job: JobFunction, describe: Describe) -> De
                 f"{view} is partitioned by {name}, a BINARY; several values share one directory: use its hex text",
             )
     deps = [evolve(each, source=_full_name(definition, each.source)) for each in job.deps]
-    others = tuple(_dependency(view, job, each, by_name, describe) for each in deps if each.source != view)
+    others = tuple(
+        mapped(definition, job, each, by_name, partition_texts(view, each.source, describe, zone))
+        for each in deps
+        if each.source != view
+    )
     own = [occurrence for each in deps if each.source == view for occurrence in each.occurrences]
-    earlier = tuple(_earlier(view, job, each, by_name, others) for each in own)
+    earlier = tuple(read_earlier(view, job, each, by_name, others) for each in own)
     times = {name for each in earlier for name, expression in each.columns if isinstance(expression, Windowed)}
     if len(times) > 1:
         raise DefinitionError(
@@ -221,118 +219,3 @@ def _full_name(definition: Definition, source: str) -> str:
     parts = split(source)
     name = TableName.of((definition.database, *parts) if len(parts) == 1 else parts)
     return kept(name, folds=True)
-
-
-def _dependency(
-    view: str, job: JobFunction, stated: Dependency, columns: Mapping[str, Column], describe: Describe
-) -> Dependency:
-    source = stated.source
-    available = _partition_columns(view, source, describe)
-    occurrences = []
-    for occurrence in stated.occurrences:
-        bound = [_bound(view, job, source, *each, columns, available) for each in occurrence.columns]
-        occurrences.append(evolve(occurrence, columns=tuple(bound)))
-    return evolve(stated, occurrences=tuple(occurrences))
-
-
-def _partition_columns(view: str, source: str, describe: Describe) -> list[str]:
-    """The partition columns of a table.
-
-    Raises:
-        AnalysisFailed: there is no such table.
-        DefinitionError: its changes cannot be followed.
-    """
-    try:
-        description = describe(f"SELECT * FROM {sql.quoted(source)}")
-    except AnalysisFailed as error:
-        raise AnalysisFailed(f"{view} depends on {source}, which cannot be read: {error}") from error
-    found = derive(description.plan, (), ())
-    for problem in found.problems:
-        raise DefinitionError(problem.code, f"{view} cannot depend on {source}: {problem.sentence}")
-    if found.views:
-        read = ", ".join(each.source for each in found.reads) or "no table"
-        why = f"an ordinary view: it has no changes of its own; it reads {read}"
-        raise DefinitionError("SOURCE", f"{view} cannot depend on {source}, {why}")
-    return [name for each in found.reads for name, _ in each.partition_columns]
-
-
-def _earlier(
-    view: str, job: JobFunction, stated: Occurrence, columns: Mapping[str, Column], others: Sequence[Dependency]
-) -> Occurrence:
-    """One place where a job reads earlier partitions of its own table."""
-    own = [name for name, _ in job.partition]
-    bound = [_bound(view, job, view, *each, columns, own) for each in stated.columns]
-    windows = [(name, each.window) for name, each in bound if isinstance(each, Windowed)]
-    if (
-        len(windows) != 1
-        or not _goes_back(windows[0][1])
-        or any(isinstance(each, Computed) or name != each.column for name, each in bound)
-    ):
-        said = ", ".join(f"{name} = {spell_window(window)}" for name, window in windows) or "no window"
-        raise DefinitionError(
-            "CYCLE",
-            f"{view} reads itself by {said}, which does not go strictly back in time; let it read earlier periods of "
-            "one column only, as partition=DAY - 1 does",
-        )
-    time = windows[0][0]
-    for each in others:
-        if not all(isinstance(dict(place.columns).get(time), Same | Windowed) for place in each.occurrences):
-            raise DefinitionError(
-                "CYCLE",
-                f"{view} reads itself by {time}, and {each.source} does not say which {time} a change of it is for; "
-                f"map {time} to a column of {each.source}, or to a window over one",
-            )
-    return evolve(stated, columns=tuple(bound))
-
-
-def _goes_back(window: Window) -> bool:
-    match window.steps:
-        case (Shift(last=int(last)),):
-            return last < 0
-        case _:
-            return False
-
-
-def _bound(
-    view: str,
-    job: JobFunction,
-    source: str,
-    name: str,
-    expression: Expression,
-    columns: Mapping[str, Column],
-    available: Sequence[str],
-) -> tuple[str, Expression]:
-    """One column of a map, with the names that a table alone left open."""
-    units = {column.lower(): unit for column, unit in job.partition}
-    if name == PARTITION and PARTITION not in units and not isinstance(expression, Computed):
-        name = _only(view, "its partition columns", list(units))
-        expression = evolve(expression, column=_only(view, f"the partition columns of {source}", available))
-    if name.lower() not in units:
-        raise DefinitionError("COLUMNS", f"{view} maps {source} to {name}, which it is not partitioned by")
-    own = columns[name.lower()]
-    if isinstance(expression, Windowed):
-        _fits(view, name, units[name.lower()], expression)
-        expression = evolve(expression, spelled=own.type)
-    for read in expression.inputs if isinstance(expression, Computed) else (expression.column,):
-        if read.lower() not in [each.lower() for each in available]:
-            raise DefinitionError(
-                "COLUMNS",
-                f"{view} depends on {source} by {read}; its partition columns are {', '.join(available) or 'none'}",
-            )
-    return own.name, expression
-
-
-def _only(view: str, what: str, names: Sequence[str]) -> str:
-    if len(names) != 1:
-        raise DefinitionError(
-            "COLUMNS", f"'partition' needs one column, and {what} are {', '.join(names) or 'none'}", view
-        )
-    return names[0]
-
-
-def _fits(view: str, column: str, unit: Unit | None, expression: Windowed) -> None:
-    if expression.window.of is not unit:
-        said, own = spell_window(expression.window), unit.value if unit else "no unit"
-        raise DefinitionError(
-            "UNITS", f"{column} is by {own}, but it depends on {said}, a window of {expression.window.of.value}", view
-        )

@@ -1,22 +1,15 @@
-"""What a statement asks for beside its query: properties of a view, what they state of its sources, and a format."""
+"""What a statement asks for beside its query: properties of a view, the times of its sources, and a format."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
-import sqlglot
-from sqlglot.tokens import TokenType
-
-from headwater.algebra.derive import Derivation
-from headwater.algebra.notation import as_text, is_window, parse_window
-from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.format import FORMATS, Format
 from headwater.model.name import SESSION_CATALOG, PathName, TableName, loosely, named, short
 from headwater.model.policy import DEPENDENCY, PREFIX, PROPERTIES
-from headwater.model.reason import Code, Reason
-from headwater.model.view import Column, Definition, Job, Pairs
+from headwater.model.view import Definition, Job, Pairs
 from headwater.spark.jvm.settings import nearest
 
 MOVING = ("current-snapshot-id", "cherry-pick-snapshot-id")
@@ -34,118 +27,18 @@ def check_properties(view: str, properties: Mapping[str, str]) -> None:
             raise DefinitionError(
                 "PROPERTY", f"'{key}' changes the rows of a table; a view has those of its query", view
             )
-        if not key.startswith(PREFIX):
+        if not key.lower().startswith(PREFIX):
             continue
         name = key.removeprefix(PREFIX)
         if name.startswith(DEPENDENCY):
             continue
         if name not in PROPERTIES:
-            raise DefinitionError("PROPERTY", f"there is no property '{key}'{nearest(name, PROPERTIES, PREFIX)}", view)
+            meant = nearest(key.lower().removeprefix(PREFIX), (*PROPERTIES, f"{DEPENDENCY}<table>"), PREFIX)
+            raise DefinitionError("PROPERTY", f"there is no property '{key}'{meant}", view)
         try:
             PROPERTIES[name].read(value)
         except StatementError as error:
             raise DefinitionError("PROPERTY", f"property '{key}': {error}", view) from error
-
-
-def stated(definition: Definition, columns: Sequence[Column], derivation: Derivation) -> dict[str, Dependency]:
-    """The dependencies that ``'headwater.dependency.<table>'`` properties state.
-
-    Examples: ``all``; ``month = trunc(day, 'MM')``; ``DAY - 1 .. DAY``; ``month = MONTH.weeks() OF week``.
-
-    The value is ``all``, or assignments ``view column = expression`` with semicolons between them. A view
-    column without one may have any value. An expression is SQL over the source's partition columns, or a
-    window (``algebra.notation``). ``OF column`` names the source's column if there are several. A window
-    alone belongs to the view's only partition column.
-
-    Raises:
-        DefinitionError: the query does not read the named table, a named column does not exist, or the
-            value has another form.
-    """
-    found = {}
-    for key, value in definition.properties:
-        if key.startswith(f"{PREFIX}{DEPENDENCY}"):
-            table = key.removeprefix(f"{PREFIX}{DEPENDENCY}")
-            source = _source(definition, table, derivation)
-            found[source] = _assignments(definition, key, value, source, columns, derivation)
-    return found
-
-
-def _source(definition: Definition, table: str, derivation: Derivation) -> str:
-    for source in (each.source for each in derivation.dependencies):
-        if loosely(table) in (loosely(source), loosely(short(source))):
-            return source
-    known = ", ".join(each.source for each in derivation.dependencies)
-    raise DefinitionError(
-        "PROPERTY", f"{definition.view} states a dependency on {table}, but does not read it; it reads {known}"
-    )
-
-
-def _assignments(
-    definition: Definition, key: str, value: str, source: str, columns: Sequence[Column], derivation: Derivation
-) -> Dependency:
-    if value.strip().lower() == "all":
-        return Dependency(
-            source, (Occurrence((), Reason(Code.VIEW_DEPENDENCY_ALL, "the property says all")),), stated=True
-        )
-    types = {column.name.lower(): column for column in columns}
-    partition = {name.lower() for name in definition.partitioned_by}
-    read = next(read for read in derivation.reads if read.source == source)
-    available, tells = dict(read.partition_columns), Format.of(read.kind).tells_empty_text
-    texts = frozenset(each for each, type in available.items() if tells and type.upper() == "STRING")
-    if is_window(value) and len(partition) == 1:
-        value = f"{definition.partitioned_by[0]} = {value}"
-    bound = []
-    for part in filter(None, (each.strip() for each in value.split(";"))):
-        name, equals, expression = part.partition("=")
-        column = types.get(name.strip().lower())
-        if not equals or column is None or column.name.lower() not in partition:
-            raise DefinitionError(
-                "PROPERTY", f"'{key}' is not 'all' or 'partition column = expression; …': {part}", definition.view
-            )
-        try:
-            bound.append((column.name, _expression(expression.strip(), column, available, texts)))
-        except DefinitionError as error:
-            raise DefinitionError("PROPERTY", f"'{key}': {error}", definition.view) from error
-    return Dependency(source, (Occurrence(tuple(bound)),), stated=True)
-
-
-def _windowed(text: str, column: Column, available: Mapping[str, str]) -> Windowed:
-    match = re.fullmatch(r"(.*?)(?:\s+OF\s+`?(\w+)`?)?", text.strip(), re.IGNORECASE | re.DOTALL)
-    assert match is not None, "each text is a window, so far"
-    by_name = {name.lower(): name for name in available}
-    wanted = match[2].lower() if match[2] else next(iter(by_name)) if len(by_name) == 1 else None
-    if wanted not in by_name:
-        raise DefinitionError(
-            "PROPERTY",
-            f"the window needs one partition column of the source; add OF and one of {', '.join(available) or 'none'}",
-        )
-    return Windowed(by_name[wanted], parse_window(match[1]), column.type)
-
-
-def _expression(text: str, column: Column, available: Mapping[str, str], texts: Collection[str] = ()) -> Expression:
-    """A stated window, or SQL in which each source column is cast to its type, in the catalog's spelling.
-
-    Args:
-        texts: the columns of which the source tells an empty text from NULL.
-    """
-    if is_window(text):
-        return _windowed(text, column, available)
-    by_name = {name.lower(): name for name in available}
-    used: set[str] = set()
-    pieces, last = [], 0
-    for token in sqlglot.tokenize(text, read="spark"):
-        name = by_name.get(token.text.lower())
-        if token.token_type in (TokenType.VAR, TokenType.IDENTIFIER) and name:
-            used.add(name)
-            pieces += [text[last : token.start], f"CAST(`{name}` AS {available[name]})"]
-            last = token.end + 1
-    body = "".join(pieces) + text[last:]
-    alone = next((name for name in used if body == f"CAST(`{name}` AS {available[name]})"), None)
-    if alone and available[alone].lower() == column.type.lower():
-        return Same(alone)
-    told = tuple(sorted(used.intersection(texts)))
-    made = as_text(column.type) % f"CAST({body} AS {column.type})"
-    return Computed(made, tuple(sorted(used)), texts=told)
 
 
 TIMES = re.compile(r"DATE|TIMESTAMP(_NTZ|_LTZ)?", re.IGNORECASE)
