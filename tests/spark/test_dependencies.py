@@ -182,14 +182,14 @@ def test_a_rule_over_moments_reads_them_as_the_view_does(spark: SparkSession, ru
     """A Delta table names its partitions in UTC, where the evening of one day is the next day of Berlin."""
     spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     spark.sql("CREATE TABLE sales (x INT, ts TIMESTAMP) USING delta PARTITIONED BY (ts)")
-    query = "SELECT to_date(ts) AS d, sum(x) AS n FROM sales GROUP BY 1"
+    query = "SELECT sum(x) AS n, to_date(ts) AS d FROM sales GROUP BY to_date(ts)"
     stated = f"""TBLPROPERTIES ("headwater.dependency.sales" = "{rule}")"""
     spark.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (d) {stated} AS {query}")
     for moment, day in (("2024-05-01 22:30:00 UTC", "2024-05-02"), ("2024-05-01 21:30:00 UTC", "2024-05-01")):
         spark.sql(f"INSERT INTO sales VALUES (1, TIMESTAMP '{moment}')")
         [refreshed] = drain(spark)
         assert (refreshed["partition"], refreshed["status"]) == (f"d={day}", "published")
-    assert_equals_query(spark, "v", query)
+    assert sorted(spark.sql("SELECT n, d FROM v").collect()) == sorted(spark.sql(query).collect())  # in this zone
 
 
 @pytest.mark.thorough
