@@ -120,6 +120,7 @@ BY_EXAMPLE = {
     "a row knows how many come after it": ("test_window_foremost.py",),
     "equal rows have one rank": ("test_window_foremost.py",),
     "the first rows are as many as any condition says": ("test_window_foremost.py",),
+    "what is kept of older versions goes stale": ("test_common_cut.py",),
     "the first rows are one more": ("test_window_foremost.py",),
     "a method that was dearer is taken again": ("test_regret.py",),
     "a dear method waits for the same change to be cheap": ("test_regret.py",),

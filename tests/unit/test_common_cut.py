@@ -9,6 +9,7 @@ from headwater.engine.decide.readiness import ready, starts
 from headwater.engine.requests.common_cut import common_cut
 from headwater.engine.requests.limits import AGREES_WITHIN, PATIENCE, SETTLE, back_off
 from headwater.engine.requests.prefix import with_older
+from headwater.engine.requests.spans import older
 from headwater.engine.tell import report
 from headwater.engine.tell.cuts import cuts, readings
 from headwater.engine.tell.refreshes import refreshes
@@ -464,3 +465,11 @@ def test_a_run_is_for_the_changes_only_that_its_versions_show():
     [cut] = cuts(made.state, "d")
     assert made.world.lake.held(cut.snapshot) == {WHOLE: 11}
     sound(made)
+
+
+def test_a_version_that_is_not_on_record_any_more_is_not_searched():
+    made = diamond()
+    overtaken(made)
+    [before, *_] = older(made.state, "v1").spans
+    del made.state.tables["v1"].past[before.version]
+    assert before.version not in [each.version for each in older(made.state, "v1").spans]
