@@ -28,13 +28,13 @@ from headwater.model.event import FRESH, Changed, Declared, Dropped, Observed
 from headwater.model.name import split
 from headwater.model.partition import WHOLE, Slice, Value, Version
 from headwater.model.policy import DEPENDENCY, PREFIX
+from headwater.model.properties import check_properties
 from headwater.model.state import State
 from headwater.model.view import Definition, Query
 from headwater.ports import Clock, Evaluator
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder, SystemClock
 from headwater.runtime.wait import Waiting
-from headwater.spark.defining.options import check_properties  # the one check; it needs no Spark
 from headwater.store.sql_store import SqlStore
 
 Answer = TypeVar("Answer")

@@ -15,7 +15,7 @@ from documents import ROOT, anchors, blocks, commands, pages, prose, read, sente
 
 import headwater
 from headwater.cli.main import COMMANDS, main
-from headwater.spark.defining.options import PROPERTIES
+from headwater.model.policy import PROPERTIES
 from headwater.spark.jvm.settings import SETTINGS
 
 LONGEST = 25

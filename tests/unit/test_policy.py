@@ -11,8 +11,8 @@ from attrs import evolve
 from headwater.engine.requests.limits import ATTEMPTS, back_off, gives_up
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.policy import PROPERTIES, Fill, Learned, Overrun, Policy, Propagate, Upstream, duration
+from headwater.model.properties import check_properties
 from headwater.model.view import Definition
-from headwater.spark.defining.options import check_properties
 
 
 def having(**properties: str) -> Definition:

@@ -153,12 +153,12 @@ class Bench:
         for name, known in engines[0].state.views.items():
             assert self.world.read(name) == recomputed(known.definition, self.world.content)
 
-    def hold(self, step: str) -> tuple[threading.Event, threading.Event]:
-        """Makes a run wait at a step: the events that it arrived, and that it may go on."""
+    def hold(self, step: str, once: bool = False) -> tuple[threading.Event, threading.Event]:
+        """Makes runs wait at a step, or the first one: the events that one arrived, and that it may go on."""
         arrived, going = threading.Event(), threading.Event()
 
         def pause(at: str, launch: Launch) -> None:
-            if at == step and not going.is_set():
+            if at == step and not (arrived if once else going).is_set():
                 arrived.set()
                 assert going.wait(20)
 
@@ -326,14 +326,7 @@ def test_a_refresh_that_hangs_is_cancelled_counts_as_failed_and_runs_again(bench
 
 
 def test_a_run_that_began_under_a_fast_clock_has_its_timeout_from_when_the_clock_is_right(bench):
-    hangs, going = threading.Event(), threading.Event()
-
-    def pause(step, launch):
-        if step == "read" and not hangs.is_set():
-            hangs.set()
-            assert going.wait(20)
-
-    bench.world.pause = pause
+    hangs, going = bench.hold("read", once=True)
     one = bench.engine("one")
     bench.declare(one, view("v", "a", "t", timeout="10 seconds"))
     one.step()
@@ -367,14 +360,7 @@ def test_a_view_that_is_dropped_while_it_is_explained_is_named(bench):
 
 
 def test_a_run_whose_tasks_go_on_after_its_timeout_is_given_up_and_takes_no_track(bench):
-    hangs, going = threading.Event(), threading.Event()
-
-    def pause(step, launch):
-        if step == "read" and not hangs.is_set():
-            hangs.set()
-            assert going.wait(20)
-
-    bench.world.pause = pause
+    hangs, going = bench.hold("read", once=True)
     one = bench.engine("one", tracks=1)
     bench.declare(one, view("v", "a", "t", timeout="10 seconds"))
     one.step()

@@ -17,11 +17,12 @@ from rich.text import Text
 from headwater.cli.shared import journal, json_option, open_store, pictures, store_option, wide_console
 from headwater.engine.requests.limits import TRACKS
 from headwater.model.error import DefinitionError, StatementError, StoreError
+from headwater.model.policy import DEPENDENCY, PROPERTIES
+from headwater.model.properties import check_properties
 from headwater.simulate.accounts import as_it_ran
 from headwater.simulate.replay import USUAL, Override
 from headwater.simulate.scenario import Scenario, opening, recorded
 from headwater.simulate.whatif import Row, naive, ran, report, simulated
-from headwater.spark.defining.options import DEPENDENCY, PROPERTIES, check_properties
 from headwater.store.dialect import Where
 
 SHOWN = 6

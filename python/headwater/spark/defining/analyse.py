@@ -20,13 +20,14 @@ from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.format import Format
 from headwater.model.name import TableName, kept
 from headwater.model.policy import FloatingPoint
+from headwater.model.properties import check_properties
 from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition, Job, Query
 from headwater.model.work import Mode
 from headwater.spark.defining import jobs
 from headwater.spark.defining.fingerprint import digest, fingerprint, paths_by_column
 from headwater.spark.defining.jobs import Jobs
-from headwater.spark.defining.options import check_properties, event_times, format_of
+from headwater.spark.defining.options import event_times, format_of
 from headwater.spark.defining.stated_maps import stated
 from headwater.spark.defining.stated_rules import refuse_unlasting
 from headwater.spark.jvm.failures import first_line

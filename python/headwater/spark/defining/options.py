@@ -1,45 +1,14 @@
-"""What a statement asks for beside its query: properties of a view, the times of its sources, and a format."""
+"""What a statement asks for beside its query: the times of its sources, and a format."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
 
-from headwater.model.error import DefinitionError, StatementError
+from headwater.model.error import DefinitionError
 from headwater.model.format import FORMATS, Format
 from headwater.model.name import SESSION_CATALOG, PathName, TableName, loosely, named, short
-from headwater.model.policy import DEPENDENCY, PREFIX, PROPERTIES
 from headwater.model.view import Definition, Job, Pairs
-from headwater.spark.jvm.settings import nearest
-
-MOVING = ("current-snapshot-id", "cherry-pick-snapshot-id")
-"""Properties by which a table gets other rows than a refresh wrote, in lower case."""
-
-
-def check_properties(view: str, properties: Mapping[str, str]) -> None:
-    """Refuses unknown properties under ``headwater.``, malformed values, and ``MOVING``.
-
-    Raises:
-        DefinitionError: with the nearest known name.
-    """
-    for key, value in properties.items():
-        if key.lower() in MOVING:
-            raise DefinitionError(
-                "PROPERTY", f"'{key}' changes the rows of a table; a view has those of its query", view
-            )
-        if not key.lower().startswith(PREFIX):
-            continue
-        name = key.removeprefix(PREFIX)
-        if name.startswith(DEPENDENCY):
-            continue
-        if name not in PROPERTIES:
-            meant = nearest(key.lower().removeprefix(PREFIX), (*PROPERTIES, f"{DEPENDENCY}<table>"), PREFIX)
-            raise DefinitionError("PROPERTY", f"there is no property '{key}'{meant}", view)
-        try:
-            PROPERTIES[name].read(value)
-        except StatementError as error:
-            raise DefinitionError("PROPERTY", f"property '{key}': {error}", view) from error
-
 
 TIMES = re.compile(r"DATE|TIMESTAMP(_NTZ|_LTZ)?", re.IGNORECASE)
 """Types of a column with times of events."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from attrs import frozen
 from headwater.engine.requests.limits import TRACKS
 from headwater.model.error import StatementError
 from headwater.model.policy import duration
+from headwater.model.properties import nearest
 from headwater.store.snapshots import HISTORY
 
 SETTINGS = (
@@ -186,9 +186,3 @@ def check_settings(settings: Mapping[str, str]) -> list[str]:
     names = [key.removeprefix(PREFIX) for key in settings if key.startswith(PREFIX)]
     unknown = [name for name in names if name not in (*SETTINGS, INTERNAL)]
     return [f"there is no setting '{PREFIX}{name}'{nearest(name, SETTINGS, PREFIX)}" for name in unknown]
-
-
-def nearest(name: str, known, prefix: str) -> str:
-    if close := difflib.get_close_matches(name, list(known), 1, 0.5):
-        return f"; did you mean '{prefix}{close[0]}'?"
-    return f"; there are {', '.join(prefix + each for each in known)}"

@@ -21,6 +21,7 @@ from headwater.model.error import StatementError, StoreError
 from headwater.model.event import FRESH, Altered, Declared, Dropped, Renamed, Resumed, Suspended
 from headwater.model.name import loosely, spelled, split
 from headwater.model.policy import duration
+from headwater.model.properties import check_properties
 from headwater.model.state import State
 from headwater.model.view import Definition, pairs
 from headwater.runtime.execute import guarded
@@ -29,7 +30,6 @@ from headwater.runtime.recorder import Recorder
 from headwater.runtime.wait import SharedLooks, Waiting
 from headwater.spark.defining.analyse import Analyst, require_followed
 from headwater.spark.defining.jobs import Jobs, messages
-from headwater.spark.defining.options import check_properties
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import Sessions

@@ -72,7 +72,7 @@ private[spark] final class ExactNumber {
     chunks.foldRight(BigInteger.ZERO)((chunk, above) => above.shiftLeft(Bits).add(BigInteger.valueOf(chunk)))
   }
 
-  private def exponent: Int = Bits * low - Unit
+  private def exponent: Int = Bits * low - Point
 
   private def trimmed: (BigInteger, Int) = unscaled match {
     case none if none.signum == 0 => (none, 0)
@@ -87,7 +87,7 @@ private[spark] final class ExactNumber {
   /** Adds a number of at most 62 bits. */
   private def add(signed: Long, exponent: Int): Unit = if (signed != 0) {
     val size = math.abs(signed)
-    val position = exponent + Unit
+    val position = exponent + Point
     val shift = position % Bits
     reach(position / Bits, position / Bits + 2)
     val n = position / Bits - low
@@ -138,8 +138,8 @@ private[spark] object ExactNumber {
   private val Bits = 32
   private val Mask = (1L << Bits) - 1
 
-  /** The place of the point: the square of the least number is 2 to the minus 2148. */
-  private val Unit = 68 * Bits
+  /** The bits behind the point: the square of the least number is 2 to the minus 2148. */
+  private val Point = 68 * Bits
 
   /** Half the bits of a mantissa, at most. */
   private val Half = 27
