@@ -200,13 +200,14 @@ class Writer:
 
     def _any(self, k: int) -> list[str]:
         r = self._random
+        day = "DATE'2024-03-01'"  # Iceberg takes no text for a date
         return [
             *self._inserts(k),
             f"UPDATE sales SET customer = {r.choice([k, 'NULL'])} WHERE id % 7 = {k % 7}",
             f"UPDATE sales SET weight = -weight WHERE id % 5 = {k % 5}",
             f"UPDATE sales SET customer = price, price = customer WHERE customer = {k}",
             f"DELETE FROM sales WHERE id % 11 = {k % 11}",
-            f"UPDATE sales SET day = {r.choice(['NULL', repr('2024-03-01')])} WHERE id % 9 = {k % 9}",
+            f"UPDATE sales SET day = {r.choice(['NULL', day])} WHERE id % 9 = {k % 9}",
             f"UPDATE customers SET region = {r.choice(['NULL', repr('n')])} WHERE customer = {k}",
             f"DELETE FROM customers WHERE customer = {k}",
             f"MERGE INTO sales t USING (SELECT {k} AS c) s ON t.customer = s.c "
