@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from strategies import examples, graphs, machine, play, scripts, slices, values
 
 from headwater.model.costs import Estimate
+from headwater.model.epoch import Epoch, TableState
 from headwater.model.error import JournalError
 from headwater.model.event import (
     Advanced,
@@ -24,6 +25,7 @@ from headwater.model.event import (
     Declared,
     Dropped,
     EngineLost,
+    EpochMade,
     Evaluated,
     Event,
     Failed,
@@ -65,6 +67,7 @@ some = st.lists(slices, max_size=3).map(tuple)
 works = st.one_of(st.just(WholePartitions(leaves_totals=True)), *map(st.from_type, get_args(Work)))
 reasons = st.builds(Reason, st.sampled_from(Code), texts)
 needs = st.lists(st.tuples(slices, st.lists(numbers, max_size=3).map(tuple)), max_size=3).map(tuple)
+states = st.builds(TableState, texts, numbers, texts)
 made = st.builds(Made, slices, numbers, texts, texts, st.booleans())
 KINDS = {
     Declared: st.builds(
@@ -119,6 +122,9 @@ KINDS = {
     Analysed: st.builds(Analysed, numbers, texts, numbers),
     Broken: st.builds(Broken, numbers, texts, reasons),
     Budgeted: st.builds(Budgeted, numbers, st.none() | st.floats(0.1, 1e9), st.floats(1, 1e4)),
+    EpochMade: st.builds(
+        EpochMade, numbers, texts, st.builds(Epoch, numbers, numbers, st.tuples(states), st.tuples(states))
+    ),
     EngineLost: st.builds(EngineLost, numbers, numbers),
 }
 

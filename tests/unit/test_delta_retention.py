@@ -46,6 +46,13 @@ def test_a_clean_up_takes_a_few_tasks_for_each_slot_once_per_retention_time() ->
     assert int(tasks) == TASKS_PER_SLOT * SLOTS
 
 
+def test_what_an_epoch_names_stays_longer() -> None:
+    said: list[tuple[str, dict[str, str]]] = []
+    ago = int(1000 * time.time()) - 5 * VIEW.policy.retain // 2
+    assert retention(said, created=0).expire(VIEW, ago)
+    assert [statement for statement, _ in said if "VACUUM" in statement] == ["VACUUM `mart`.`v` RETAIN 3 HOURS"]
+
+
 def test_a_table_that_is_younger_than_the_retention_time_has_nothing_to_clean_up() -> None:
     said: list[tuple[str, dict[str, str]]] = []
     assert retention(said, created=1000 * time.time()).expire(VIEW)

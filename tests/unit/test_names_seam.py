@@ -99,6 +99,7 @@ KNOWN_SCALA = {
         "Application": ["trim.toLowerCase"],
         "Catalogs": ["_.equalsIgnoreCase"],
         "Commands": ["each.toLowerCase"],
+        "ConsistentReads": ["trim.toLowerCase"],
         "Entries": ["_1.equalsIgnoreCase"],
         "EvaluatedAtOnce": ["getText.toLowerCase"],
         "FileFormats": ["_.equalsIgnoreCase"],

@@ -31,7 +31,7 @@ from headwater.spark.jvm import wire
 from headwater.spark.jvm.connection import PAUSES
 from headwater.spark.jvm.counted import counts
 from headwater.spark.jvm.evaluator import SparkEvaluator
-from headwater.spark.jvm.facts import Asked, CatalogView, Fact, Pin, RunProgress
+from headwater.spark.jvm.facts import Asked, CatalogView, Fact, Pin, ReadAt, RunProgress
 from headwater.spark.jvm.job_groups import JobGroups
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import Failure, FailureKind
@@ -59,6 +59,8 @@ KINDS = {
     "statement": wire.Message,
     "wait": wire.Message,
     "dropping": wire.Message,
+    "pinning": wire.Message,
+    "read_at": ReadAt,
     "abandoned": wire.Message,
     "reply": wire.Answer,
     "observe_request": list[Asked],
@@ -430,7 +432,7 @@ def test_create_over_a_temporary_view_is_refused():
 
 def test_every_kind_of_message_reaches_its_place():
     """The engine's loop: hints are queued, questions answered, abandoned ones passed on."""
-    messages = iter(map(golden, ("hint_table", "abandoned", "create", "statement", "wait", "dropping")))
+    messages = iter(map(golden, ("hint_table", "abandoned", "create", "statement", "wait", "dropping", "pinning")))
 
     class Stop(BaseException):
         pass
@@ -454,7 +456,7 @@ def test_every_kind_of_message_reaches_its_place():
         engine.run()
     assert hinted == [golden("hint_table")]
     assert abandoned == [3]
-    assert asked == [wire.Create, wire.Statement, wire.Wait, wire.Dropping]
+    assert asked == [wire.Create, wire.Statement, wire.Wait, wire.Dropping, wire.Pinning]
 
 
 def _named(name: str):

@@ -184,7 +184,7 @@ class Engine:
         self.driver.lock = self.recorder.lock
         self.observer = Observer(self.recorder, self.driver, self.driver, self.driver, self.driver)
         self.statements = Statements(
-            self.recorder, self.loop, self.store, self.observer, self.driver, self.driver, self.driver, self.driver
+            self.recorder, self.loop, self.store, self.observer, *[self.driver] * 4, pins=lambda snapshots: {}
         )
         self.record(lambda version: Changed(1, version, "t", (), "", 0, "appeared", True))
         self.record(lambda version: Declared(1, version, V, "was declared"))

@@ -11,6 +11,7 @@ from typing import Any, cast
 from attrs import evolve, frozen
 
 from headwater.model.costs import Estimate
+from headwater.model.epoch import Epoch
 from headwater.model.extract import Shared
 from headwater.model.measure import Measured
 from headwater.model.partition import WHOLE, Needs, Slice, Value, Version, simplified
@@ -335,6 +336,15 @@ class Budgeted:
 
 
 @frozen
+class EpochMade:
+    """The members of a group have versions that show one state of every table."""
+
+    at: int
+    group: str
+    epoch: Epoch
+
+
+@frozen
 class EngineLost:
     """An engine is gone: what it was running is pending again, and nothing that it kept is there."""
 
@@ -365,6 +375,7 @@ Event = (
     | Broken
     | Unreadable
     | Budgeted
+    | EpochMade
     | EngineLost
 )
 

@@ -163,6 +163,7 @@ class Index:
             learned since (see ``engine.waits.ration``).
         stale, ripe, idle: which views can run as far as their inputs are concerned, which need not because nothing that
             they read changed, and for which that has to be found out anew (see ``engine.decide.readiness``).
+        grouped: the members of each group; ``regrouped``: the groups that may have another epoch.
     """
 
     order: dict[str, int] = Factory(dict)
@@ -180,3 +181,5 @@ class Index:
     stale: set[str] = Factory(set)
     ripe: dict[str, tuple[Ripe, ...]] = Factory(dict)
     idle: dict[str, tuple[Needs, Needs]] = Factory(dict)
+    grouped: dict[str, set[str]] = Factory(dict)
+    regrouped: set[str] = Factory(set)

@@ -16,6 +16,7 @@ from typing import Any
 from attrs import field, fields, frozen
 
 from headwater.model.error import StatementError
+from headwater.model.name import loosely
 from headwater.model.work import ASKED, Mode
 
 UNITS = {"millisecond": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
@@ -165,6 +166,14 @@ def _positive(text: str) -> float:
     return found
 
 
+def _name(text: str) -> str:
+    """A name, in which case makes no difference, as in names of tables."""
+    found = loosely(text.strip())
+    if not found:
+        raise StatementError(f"'{text}' is not a name; write one, such as revenue")
+    return found
+
+
 def _event_time(text: str) -> tuple[tuple[str, str], ...]:
     """Columns, each with the table that it belongs to; an empty name stands for all that have the column."""
     found = []
@@ -210,6 +219,7 @@ class Policy:
     cutoff: bool = _asks("Does a refresh compare its rows with the old ones?", _one_of(SWITCH), "on")
     upstream: Upstream = _asks("Does the view wait for a source view that fails?", _one_of(Upstream), "release")
     consistency: Consistency = _asks("Do its sources show one state of each table?", _one_of(Consistency), "eventual")
+    group: str | None = _asks("With which views is it read at one moment?", _name, otherwise="none")
     overrun: Overrun = _asks("Where does a change go that comes during a refresh?", _one_of(Overrun), "queue")
     priority: float = _asks("How much does a second of its staleness count?", _positive, "1")
     event_time: tuple[tuple[str, str], ...] | None = _asks(

@@ -51,6 +51,11 @@ class Code(Enum):
     CUT_PROPAGATE = "cut.propagate"
     CUT_UNKNOWN = "cut.unknown"
 
+    # Why a group has no newer epoch.
+    GROUP_APART = "group.apart"
+    GROUP_UNFILLED = "group.unfilled"
+    GROUP_FORMAT = "group.format"
+
     # What a view misses although it is refreshed.
     FRESHNESS_LATE = "freshness.late"
     FRESHNESS_UNATTAINABLE = "freshness.unattainable"

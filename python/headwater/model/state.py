@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from attrs import Factory, define, evolve, field, fields, frozen
 
 from headwater.model.costs import RefreshCosts
+from headwater.model.epoch import Epoch
 from headwater.model.event import Started
 from headwater.model.extract import Shared
 from headwater.model.index import Index
@@ -96,6 +97,8 @@ class TableRecord:
         past: states of the table by its versions, the newest ones last. Between each two of them is known which rows
             came and went. None of a table that is not pinned.
         watermark: of the stream that writes it (ms). That state has all rows up to this time but for late ones.
+        began: the first version of the history that goes on to this state. Snapshots of older ones may be of another
+            table of this name.
     """
 
     schema: str = ""
@@ -109,6 +112,7 @@ class TableRecord:
     pinned: bool = False
     past: dict[Version, Past] = Factory(dict)
     watermark: int | None = None
+    began: Version = 0
 
 
 @frozen
@@ -251,6 +255,8 @@ class State:
         hurried: somebody waits for all changes of all views up to this version.
         unreadable: the tables that cannot be looked at now, each with the reason.
         budget: what refreshing may cost; ``None``: no limit.
+        groups: the epochs of each group that are kept, the newest last.
+        numbered: the number of the newest epoch of all groups.
         index: facts that follow from the rest.
     """
 
@@ -266,6 +272,8 @@ class State:
     highest: Version = 0
     unreadable: dict[str, Reason] = Factory(dict)
     budget: Budget | None = None
+    groups: dict[str, tuple[Epoch, ...]] = Factory(dict)
+    numbered: int = 0
     index: Index = field(factory=Index, eq=False)
 
     def definition(self, view: str) -> Definition | None:

@@ -83,26 +83,32 @@ class Waiting:
             StoppedWaiting: the user stopped waiting.
             StatementError: no engine refreshes on this store.
         """
+        self.until(lambda state: all(settled(state, name, version) for name in views(state)), token, timeout)
+        entries = [entry.event for entry in self._store.history(only, ended_after=since)]
+        ended = [each for each in refreshes(entries) if each.status is not Outcome.RUNNING]
+        return sorted(ended, key=lambda each: each.run_id)
+
+    def until(self, ended: Callable[[State], bool], token: int | None = None, timeout: float | None = None) -> None:
+        """Waits until something is so, at most for ``timeout`` seconds. ``token`` is the name of the wait for
+        ``abandon``.
+
+        Raises:
+            StoppedWaiting: the user stopped waiting.
+            StatementError: no engine refreshes on this store.
+        """
         recorder = self._recorder
-
-        def done() -> bool:
-            return token in self._abandoned or all(
-                settled(recorder.state, name, version) for name in views(recorder.state)
-            )
-
         deadline = None if timeout is None else time.monotonic() + timeout
         with recorder.changed:
             self._require_actor()
-            while not recorder.changed.wait_for(done, _slice(deadline)):
+            while not recorder.changed.wait_for(
+                lambda: token in self._abandoned or ended(recorder.state), _slice(deadline)
+            ):
                 if deadline is not None and time.monotonic() >= deadline:
                     break
                 self._require_actor()
         if token in self._abandoned:
             self._abandoned.discard(token)
             raise StoppedWaiting("the statement was cancelled; its refreshes go on in the background")
-        entries = [entry.event for entry in self._store.history(only, ended_after=since)]
-        ended = [each for each in refreshes(entries) if each.status is not Outcome.RUNNING]
-        return sorted(ended, key=lambda each: each.run_id)
 
     def until_view_fresh(self, view: str, version: Version, *, since: int, token: int | None = None) -> list[Refresh]:
         """Waits for a view and the views upstream, as ``until_fresh`` does.

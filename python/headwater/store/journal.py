@@ -254,4 +254,5 @@ def _row(entry: Entry, now: int) -> dict[str, object]:
 
 def _subject(event: Event) -> str:
     definition = getattr(event, "definition", None)
-    return getattr(event, "view", None) or getattr(event, "table", None) or (definition.view if definition else "")
+    named = (getattr(event, each, None) for each in ("view", "table", "group"))
+    return next(filter(None, named), None) or (definition.view if definition else "")

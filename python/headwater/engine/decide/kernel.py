@@ -16,15 +16,17 @@ from collections.abc import Iterator
 from attrs import evolve
 
 from headwater.engine.decide.flight import Flight, Flights, Stage, bases, published, seen, unpinned
-from headwater.engine.decide.readiness import Choice, skipped, unneeded, unspread_images
+from headwater.engine.decide.readiness import Choice, regrouped, skipped, unneeded, unspread_images
 from headwater.engine.decide.starting import Capacity, decided, next_start
+from headwater.engine.groups.epochs import next_epoch
 from headwater.engine.methods.basis import strict
 from headwater.engine.methods.choice import refusal
 from headwater.engine.requests.ahead import awaits_publication, prepares, wanted_of
 from headwater.engine.requests.coverage import images_of_readers
 from headwater.engine.requests.limits import GRACE, overdue
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Publish, Record, Release
-from headwater.model.event import FRESH, EngineLost, Failed, Prepared, Reworked
+from headwater.model.epoch import Epoch
+from headwater.model.event import FRESH, EngineLost, EpochMade, Failed, Prepared, Reworked
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.model.work import NoMethod, whole
@@ -47,7 +49,7 @@ def decide(state: State, mine: Flights, capacity: Capacity, now: int) -> list[Co
         elif step is not None:
             commands.append(step)
             copies -= isinstance(step, Bring)
-    last = last or _skip(state, mine, now) or _start(state, mine, mine.number, capacity, now)
+    last = last or _skip(state, mine, now) or _epoch(state, now) or _start(state, mine, mine.number, capacity, now)
     return commands if last is None else [*commands, last]
 
 
@@ -196,6 +198,17 @@ def _skip(state: State, mine: Flights, now: int) -> Command | None:
     if wanted:
         return None if mine.evaluating else Evaluate(frozenset(wanted))
     return Record(skipped(state, found[0], FRESH, now))
+
+
+def _epoch(state: State, now: int) -> Record | None:
+    """Makes the next epoch of a group whose members agree on a newer state."""
+    groups = regrouped(state)
+    for group in sorted(groups):
+        found = next_epoch(state, group, now)
+        if isinstance(found, Epoch):
+            return Record(EpochMade(now, group, found))
+        groups.discard(group)
+    return None
 
 
 def _start(state: State, mine: Flights, number: int, capacity: Capacity, now: int) -> Command | None:

@@ -109,6 +109,12 @@ class Unneeded:
     left: Needs
 
 
+def regrouped(state: State) -> set[str]:
+    """The groups that may have another epoch. The caller takes out those that it looked at."""
+    _look_again(state)
+    return state.index.regrouped
+
+
 def unneeded(state: State) -> list[Unneeded]:
     """What need not run: no origin that it could run for changed anything that the view reads there."""
     _look_again(state)
@@ -193,6 +199,8 @@ def _look_again(state: State) -> None:
         state.index.ripe.pop(name, None)
         state.index.idle.pop(name, None)
         if name in state.views:
+            if (group := state.views[name].definition.policy.group) is not None:
+                state.index.regrouped.add(group)
             found = _sorted_out(state, name)
             if found.ripe:
                 state.index.ripe[name] = found.ripe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.engine.record import queue, readers, runs
+from headwater.engine.record import membership, queue, readers, runs
 from headwater.engine.requests.common_cut import is_lenient
 from headwater.model.reason import Reason
 from headwater.model.state import State, Status
@@ -51,4 +51,5 @@ def reconsider(state: State, name: str) -> None:
         state.index.promising.add(name)
     (state.index.lenient.add if is_lenient(state.views[name]) else state.index.lenient.discard)(name)
     state.index.learned = True
+    membership.regroup(state, name)
     queue.reconsider(state, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.engine.record import circles, halts, pinned_states, queue, readers, reading_order, runs
+from headwater.engine.record import circles, halts, membership, pinned_states, queue, readers, reading_order, runs
 from headwater.engine.requests import ahead
 from headwater.model.event import Renamed
 from headwater.model.partition import WHOLE
@@ -25,6 +25,7 @@ def drop(state: State, view: str) -> None:
     state.index.promising.discard(view)
     state.index.lenient.discard(view)
     reading_order.renew(state)
+    membership.regroup(state, view)
     if view in state.unreadable:
         halts.unreadable(state, view, None)
 
@@ -34,7 +35,9 @@ def _vacated(state: State, name: str) -> None:
     compared with that."""
     record = state.tables.pop(name, None)
     if record is not None and state.index.readers.get(name):
-        state.tables[name] = evolve(record, created=VACATED, past={}, partitions=dict(record.partitions))
+        state.tables[name] = evolve(
+            record, created=VACATED, past={}, began=state.highest, partitions=dict(record.partitions)
+        )
 
 
 def rename(state: State, event: Renamed) -> None:
@@ -49,6 +52,8 @@ def rename(state: State, event: Renamed) -> None:
     why = circles.closed(state, event.definition)
     state.views[new], state.tables[new] = view, record
     pinned_states.rename(record, old, new)
+    membership.rename(state, old, new)
+    membership.regroup(state, old)
     for version, origin in state.origins.items():
         if origin.table == old:
             state.origins[version] = evolve(origin, table=new)

@@ -19,6 +19,7 @@ def went_on(record: TableRecord, churn: int | None, went: int) -> None:
     ``None`` where nobody knows, or where that state can be read no more. ``went``: bytes of those that went."""
     if churn is None or not record.pinned:
         record.past.clear()
+        record.began = record.highest
     if not record.pinned:
         return
     before = next(reversed(record.past.values())) if record.past else Past("", 0)
@@ -54,6 +55,7 @@ def strike(record: TableRecord, version: Version, started: Version) -> None:
     if any(version < each < started for each in record.past):
         for each in [each for each in record.past if each <= version]:
             del record.past[each]
+        record.began = max(record.began, version + 1)
 
 
 def reached(record: TableRecord, watermark: int | None) -> None:

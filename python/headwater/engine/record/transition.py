@@ -13,7 +13,17 @@ from __future__ import annotations
 from attrs import evolve
 
 from headwater.algebra.dependency import forward
-from headwater.engine.record import circles, halts, names, pinned_states, queue, readers, reading_order, runs
+from headwater.engine.record import (
+    circles,
+    halts,
+    membership,
+    names,
+    pinned_states,
+    queue,
+    readers,
+    reading_order,
+    runs,
+)
 from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover, cover_each, cover_with_news, together, unresolved
 from headwater.engine.requests.limits import follows
@@ -49,6 +59,8 @@ def transition(state: State, event: events.Event) -> State:
             state.budget, state.index.rations = None if spent is None else Budget(spent, cores), None
         case events.Unreadable(table=table, reason=reason):
             halts.unreadable(state, table, reason)
+        case events.EpochMade():
+            membership.made(state, event)
         case events.EngineLost(engine=engine):
             queue.forget_engine(state, engine)
         case events.Dropped(view=view):

@@ -12,8 +12,9 @@ System structure for software fault tolerance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
+from types import MappingProxyType
 
 from attrs import Factory, evolve, frozen
 
@@ -48,6 +49,8 @@ class Common:
         return change >= self.until.get(table, inf)
 
 
+Chosen = Mapping[str, StateSpan]
+
 NOTHING = Common()
 """No two sources of a view can disagree, or it does not ask whether they do."""
 
@@ -60,17 +63,16 @@ def common_cut(state: State, name: str) -> Common | Apart:
     tables = shared(state, name)
     if not tables:
         return NOTHING
-    return newest_of(state, view, tables, {each: walk(state, view, each, tables) for each in view.definition.sources})
+    ahead = view.definition.reads_ahead
+    return newest_of(state, view, tables, {each: walk(state, each, tables, ahead) for each in view.definition.sources})
 
 
 def newest_of(state: State, view: ViewState, tables: Sequence[str], walks: Mapping[str, Walk]) -> Common | Apart:
     """The newest common cut of a view's sources, for the states of these tables. The walks end there."""
     own = StateSpan(0, {each: view.holds[each] for each in tables if each in view.holds})
-    while (apart := _apart({view.definition.view: own, **{each: walks[each].chosen for each in walks}})) is not None:
-        if apart.ahead not in walks or not walks[apart.ahead].back(apart.table, apart.change):
-            return apart
-        if _is_before(state, view, walks[apart.ahead]):
-            return apart
+    apart = went_back(walks, {view.definition.view: own}, lambda known: _is_before(state, view, known))
+    if apart is not None:
+        return apart
     found = _common(
         {
             each: evolve(known.chosen, until=known.lacks)
@@ -79,6 +81,18 @@ def newest_of(state: State, view: ViewState, tables: Sequence[str], walks: Mappi
         }
     )
     return _stuck(state, view, found, walks) or found
+
+
+def went_back(
+    walks: Mapping[str, Walk], own: Chosen = MappingProxyType({}), is_before: Callable[[Walk], bool] = lambda _: False
+) -> Apart | None:
+    """Takes older versions of sources until all of them, and ``own``, show one state of each table. Why there are none;
+    ``None`` if there are. ``is_before``: whether a walk went back too far."""
+    while (apart := _apart({**own, **{each: known.chosen for each, known in walks.items()}})) is not None:
+        known = walks.get(apart.ahead)
+        if known is None or not known.back(apart.table, apart.change) or is_before(known):
+            return apart
+    return None
 
 
 def _is_before(state: State, view: ViewState, walk: Walk) -> bool:
@@ -167,8 +181,9 @@ def lets_go(state: State, view: ViewState) -> Reason | None:
     return None
 
 
-def walk(state: State, view: ViewState, source: str, tables: Sequence[str]) -> Walk:
-    """The versions of a source that a run can read. One that shows nothing constrains nothing."""
+def walk(state: State, source: str, tables: Sequence[str], ahead: bool = False) -> Walk:
+    """The versions of a source that a run can read, among them, if it reads ``ahead``, one that is prepared. One that
+    shows nothing constrains nothing."""
     record, known = state.tables.get(source), state.views.get(source)
     if record is None or (known is None and source not in tables):
         return Walk(source, StateSpan())
@@ -176,13 +191,12 @@ def walk(state: State, view: ViewState, source: str, tables: Sequence[str]) -> W
         return Walk(source, StateSpan(record.highest, {source: record.highest}), older(state, source), tables)
     free = loose(state, source, tables)
     mine = [each for each in tables if each in above(state, source) and each not in free]
-    return _of_view(state, view, source, mine) if mine else Walk(source, StateSpan())
+    return _of_view(state, source, mine, ahead) if mine else Walk(source, StateSpan())
 
 
 # --- inside
 
 
-Chosen = Mapping[str, StateSpan]
 NONE: frozenset[Version] = frozenset()
 
 
@@ -223,9 +237,9 @@ def _stuck(state: State, view: ViewState, found: Common, walks: Mapping[str, Wal
     return None
 
 
-def _of_view(state: State, reader: ViewState, source: str, tables: Sequence[str]) -> Walk:
+def _of_view(state: State, source: str, tables: Sequence[str], ahead: bool) -> Walk:
     view, record = state.views[source], state.tables[source]
-    run = prepared_by(state, source) if reader.definition.reads_ahead else None
+    run = prepared_by(state, source) if ahead else None
     if run is not None:
         made = newest(view.holds, dict(run.holds), carried(state, (some for _, some in run.needs), max))
         return Walk(source, StateSpan(run.version, made, carried(state, view.pending.values(), min)), Older(), tables)

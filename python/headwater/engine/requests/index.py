@@ -21,7 +21,16 @@ def rebuilt(state: State) -> Index:
         lenient={name for name, view in state.views.items() if is_lenient(view)},
         learned=True,
         stale=set(state.views),
+        grouped=_grouped(state),
     )
+
+
+def _grouped(state: State) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, view in state.views.items():
+        if (group := view.definition.policy.group) is not None:
+            found.setdefault(group, set()).add(name)
+    return found
 
 
 def _carried(state: State) -> Counter[int]:

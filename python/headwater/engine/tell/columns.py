@@ -37,4 +37,5 @@ _TYPES: Mapping[object, ColumnType] = {
     float: ColumnType.DOUBLE,
     float | None: ColumnType.DOUBLE,
     Time: ColumnType.TIMESTAMP,
+    Time | None: ColumnType.TIMESTAMP,
 }

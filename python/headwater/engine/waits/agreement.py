@@ -80,7 +80,11 @@ def is_in_vain(state: State, name: str, split: Apart) -> bool:
 
 def _foreseen(state: State, reader: ViewState, source: str, tables: Sequence[str]) -> Walk:
     """The versions of a source that there are after its refresh which is under way, or comes next."""
-    now, view, run = walk(state, reader, source, tables), state.views.get(source), state.running.get(source)
+    now, view, run = (
+        walk(state, source, tables, reader.definition.reads_ahead),
+        state.views.get(source),
+        state.running.get(source),
+    )
     if view is None or not now.tables or (run is None and not view.pending):
         return now
     before = _before(state, source, run) if state.tables[source].pinned else Older()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from headwater.engine.groups.epochs import without_versions
 from headwater.model.error import DefinitionError
 from headwater.model.format import FORMATS, Format
 from headwater.model.name import SESSION_CATALOG, PathName, TableName, loosely, named, short
@@ -69,6 +70,18 @@ def _checked(view: str, source: str, column: str, columns: Mapping[str, str]) ->
 
 def _refused(view: str, why: str) -> DefinitionError:
     return DefinitionError("PROPERTY", why, view)
+
+
+def require_versions(definition: Definition) -> Definition:
+    """The same definition, if readers can read older versions of it, or need none.
+
+    Raises:
+        DefinitionError: it is to be a member of a group, and its format keeps no older versions.
+    """
+    storage = definition.storage
+    if definition.policy.group is not None and not (storage.commits and storage.snapshots):
+        raise _refused(definition.view, f"'headwater.group': {without_versions(definition)}")
+    return definition
 
 
 def format_of(view: str, name: TableName, wanted: str | None, held: Collection[str]) -> str:

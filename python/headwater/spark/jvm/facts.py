@@ -116,3 +116,11 @@ class Pin:
     files: bool = False
     live: bool = False
     until: str = ""
+
+
+@frozen
+class ReadAt:
+    """The epoch at which a statement reads, and how it reads those of the tables that it asked for which have one."""
+
+    epoch: int
+    pins: Mapping[str, Pin]

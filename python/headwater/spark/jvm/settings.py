@@ -18,6 +18,8 @@ SETTINGS = (
     "store",
     "history",
     "role",
+    "read",
+    "read.epoch",
     "wait",
     "wait.timeout",
     "tracks",

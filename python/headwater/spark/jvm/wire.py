@@ -43,6 +43,9 @@ class StatementKind(Enum):
     SHOW_VIEWS = "show_views"
     SHOW_REFRESHES = "show_refreshes"
     DESCRIBE = "describe"
+    SHOW_GROUPS = "show_groups"
+    DESCRIBE_GROUP = "describe_group"
+    REFRESH_GROUP = "refresh_group"
     EXPLAIN = "explain"
     ALTER = "alter"
     DROP = "drop"
@@ -139,14 +142,26 @@ class Dropping:
 
 
 @frozen
+class Pinning:
+    """A statement reads tables, by their keys, at an ``epoch``; ``None``: at the newest one of each group. With
+    ``sources``, base tables are read at the states of the epoch, too."""
+
+    id: int
+    session: Session
+    tables: tuple[str, ...]
+    epoch: int | None
+    sources: bool
+
+
+@frozen
 class Abandoned:
     """Nobody waits for the answer to a question any more."""
 
     id: int
 
 
-Question = Create | Statement | Wait | Dropping
-Message = Hint | Create | Statement | Wait | Dropping | Abandoned
+Question = Create | Statement | Wait | Dropping | Pinning
+Message = Hint | Create | Statement | Wait | Dropping | Pinning | Abandoned
 
 # --- answers to the driver
 
@@ -175,6 +190,7 @@ class Refused:
 
 
 Answer = AnswerRows | Refused
+
 
 # --- what runs write, and publish
 

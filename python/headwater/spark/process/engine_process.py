@@ -113,7 +113,16 @@ class EngineProcess:
             self.store.note("means", encode_means(means))
         verifier = Verifier(self.recorder, self.observer, Comparison(self.shim, self.sessions, self.formats))
         self.statements = Statements(
-            self.recorder, self.loop, self.store, self.observer, self.analyst, self.sessions, self.shim, verifier, jobs
+            self.recorder,
+            self.loop,
+            self.store,
+            self.observer,
+            self.analyst,
+            self.sessions,
+            self.shim,
+            verifier,
+            self.formats.pins,
+            jobs,
         )
         self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.formats, self.shim)
         self.compactor = Compactor(self.recorder, self.loop, self.formats, looks, self.shim)

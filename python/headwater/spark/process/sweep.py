@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from headwater.engine.groups.epochs import kept_since
 from headwater.logger import log
 from headwater.model.error import HeadwaterError
 from headwater.model.partition import Version
@@ -47,7 +48,8 @@ class Sweeper:
         tables = self._formats.of_view(definition)
         if self._recorder.read(partial(_writes_for_long, definition=definition, now=now)):
             return
-        if tables.expire(definition, due):
+        since = self._recorder.read(partial(kept_since, view=definition.view))
+        if tables.expire(definition, due, since):
             self._store.removed(due)
         self._remove_given_up(definition)
         published = tables.published(definition) if orphans else None

@@ -15,6 +15,7 @@ from headwater.engine.requests.coverage import depending
 from headwater.engine.requests.limits import follows
 from headwater.engine.tell import report
 from headwater.engine.tell.columns import LINES
+from headwater.engine.tell.group_rows import GROUPS, STATES
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.engine.tell.waiting import cannot_run, failing
 from headwater.model.error import StatementError, StoreError
@@ -30,16 +31,29 @@ from headwater.runtime.recorder import Recorder
 from headwater.runtime.wait import SharedLooks, Waiting
 from headwater.spark.defining.analyse import Analyst, require_followed
 from headwater.spark.defining.jobs import Jobs, messages
+from headwater.spark.defining.options import require_versions
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.settings import check_settings
 from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
-from headwater.spark.jvm.wire import AnswerRows, Create, Dropping, Question, Row, Session, Statement, Wait
+from headwater.spark.jvm.wire import (
+    AnswerRows,
+    Create,
+    Dropping,
+    Pinning,
+    Question,
+    Row,
+    Session,
+    Statement,
+    Wait,
+    encode,
+)
 from headwater.spark.observing.hints import Target
 from headwater.spark.observing.observer import Observer
 from headwater.spark.statements import syntax
 from headwater.spark.statements.create import Declarations, edged
+from headwater.spark.statements.group_statements import Groups, Pins
 from headwater.spark.statements.recompute import COMPARISON, Recomputing, Verifier
 from headwater.spark.statements.view_names import Names
 from headwater.spark.tables import catalog
@@ -63,6 +77,7 @@ class Statements:
         sessions: Sessions,
         shim: Shim,
         verifier: Verifier,
+        pins: Pins,
         jobs: Jobs | None = None,
     ) -> None:
         self._jobs = jobs or Jobs()
@@ -70,6 +85,7 @@ class Statements:
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
         self.waiting = Waiting(recorder, loop, store)
         self._names, self.looks = Names(recorder, shim.owner), SharedLooks(self._look, recorder.clock)
+        self._groups = Groups(recorder, observer, self.waiting, self._names, pins)
         self._recomputing = Recomputing(recorder, observer, self.waiting, verifier)
         self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
 
@@ -89,6 +105,8 @@ class Statements:
                     return AnswerRows.of(LINES, self._wait_for_hints(message))
                 case Dropping(table=table):
                     return AnswerRows.of(LINES, self._refused(table))
+                case Pinning():
+                    return AnswerRows.of(LINES, [[encode(self._groups.read(message))]])
                 case Statement(kind=kind, text=text):
                     return self._say(syntax.parse(kind, text), message)
         except PySparkException as error:
@@ -128,6 +146,12 @@ class Statements:
                 formats = self._observer.formats(view) if extended else {}
                 rows = self._recorder.read(lambda state: report.describe(state, view, extended, self._now(), formats))
                 return AnswerRows.of(report.DESCRIPTION, rows)
+            case syntax.ShowGroups():
+                return AnswerRows.of(GROUPS, self._groups.shown())
+            case syntax.DescribeGroup(group):
+                return AnswerRows.of(STATES, self._groups.described(group))
+            case syntax.RefreshGroup(group):
+                return AnswerRows.of(GROUPS, self._groups.refresh(group, message.id))
             case syntax.Explain(name):
                 view = self._names.known(name, message.session)
                 self._observer.check(view)
@@ -283,6 +307,7 @@ class Statements:
         differs = altered.dependencies != definition.dependencies or edged(altered) != edged(definition)
         if differs or altered.policy.method != definition.policy.method:
             require_followed(altered)  # other properties may change where a view cannot be followed any more
+        require_versions(altered)
         session = self._sessions.of_table()
         catalog.store(session, altered, definition)
         why = "follows its sources again" if follows_again else "depends on its sources in another way"

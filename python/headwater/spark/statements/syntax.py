@@ -67,6 +67,25 @@ class Describe:
 
 
 @frozen
+class ShowGroups:
+    """``SHOW MATERIALIZED VIEW GROUPS``"""
+
+
+@frozen
+class DescribeGroup:
+    """``DESCRIBE MATERIALIZED VIEW GROUP name``"""
+
+    group: str
+
+
+@frozen
+class RefreshGroup:
+    """``REFRESH MATERIALIZED VIEW GROUP name``"""
+
+    group: str
+
+
+@frozen
 class Explain:
     """``EXPLAIN REFRESH name``"""
 
@@ -119,6 +138,9 @@ Statement = (
     | ShowViews
     | ShowRefreshes
     | Describe
+    | ShowGroups
+    | DescribeGroup
+    | RefreshGroup
     | Explain
     | Drop
     | Suspend
@@ -143,6 +165,9 @@ SYNTAX = {
     StatementKind.SHOW_VIEWS: ShowViews.__doc__,
     StatementKind.SHOW_REFRESHES: ShowRefreshes.__doc__,
     StatementKind.DESCRIBE: Describe.__doc__,
+    StatementKind.SHOW_GROUPS: ShowGroups.__doc__,
+    StatementKind.DESCRIBE_GROUP: DescribeGroup.__doc__,
+    StatementKind.REFRESH_GROUP: RefreshGroup.__doc__,
     StatementKind.EXPLAIN: Explain.__doc__,
     StatementKind.DROP: Drop.__doc__,
     StatementKind.ALTER: (
@@ -337,6 +362,17 @@ def _describe(words: _Words) -> Describe:
     return Describe(words.name(), extended)
 
 
+def _show_groups(words: _Words) -> ShowGroups:
+    words.need("MATERIALIZED", "VIEW", "GROUPS")
+    return ShowGroups()
+
+
+def _group(words: _Words) -> str:
+    """The name of a group, which may be written as a string, too: it is the value of a property."""
+    words.need("MATERIALIZED", "VIEW", "GROUP")
+    return words.property_key()
+
+
 def _explain(words: _Words) -> Explain:
     words.need("REFRESH")
     if words.take("MATERIALIZED"):
@@ -375,6 +411,9 @@ _PARSERS: dict[StatementKind, Callable[[_Words], Statement]] = {
     StatementKind.SHOW_VIEWS: _show_views,
     StatementKind.SHOW_REFRESHES: _show_refreshes,
     StatementKind.DESCRIBE: _describe,
+    StatementKind.SHOW_GROUPS: _show_groups,
+    StatementKind.DESCRIBE_GROUP: lambda words: DescribeGroup(_group(words)),
+    StatementKind.REFRESH_GROUP: lambda words: RefreshGroup(_group(words)),
     StatementKind.EXPLAIN: _explain,
     StatementKind.DROP: _drop,
     StatementKind.ALTER: _alter,

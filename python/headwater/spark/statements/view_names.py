@@ -36,7 +36,10 @@ class Names:
     def find(self, name: syntax.Name, session: Session) -> str | None:
         """The view of this name, if there is one. A name in another case is that of the view whose table its catalog
         finds by it: some catalogs tell cases apart."""
-        qualified = self.qualified(name, session)
+        return self.meant(self.qualified(name, session))
+
+    def meant(self, qualified: str) -> str | None:
+        """The view that a key means, which may be spelled in another case; ``None`` if it means none."""
         views = self._recorder.read(lambda state: state.definitions)
         if qualified in views:
             return qualified

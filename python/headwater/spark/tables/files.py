@@ -177,7 +177,7 @@ class FileTables(ViewFormat):
     def location(self, definition: Definition) -> str:
         return definition.root
 
-    def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
+    def expire(self, definition: Definition, locations: Sequence[str], since: Version | None = None) -> bool:
         """Deletes superseded locations of a view, but for those that are published. False: the view has no table now,
         so nobody knows which are, and all stay."""
         published = self.published(definition) if locations else set()

@@ -126,5 +126,6 @@ class ViewFormat(TableFormat):
         """The directory of a view's table, in which its versions or its files lie; empty if the table is not there."""
 
     @abstractmethod
-    def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
-        """Deletes superseded places, but for those that are published; false if nobody can say which are."""
+    def expire(self, definition: Definition, locations: Sequence[str], since: Version | None = None) -> bool:
+        """Deletes superseded places, but for those that are published; false if nobody can say which are. What the
+        versions from ``since`` on replaced stays, as an epoch names it."""

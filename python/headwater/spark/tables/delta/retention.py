@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from headwater.model.error import RefreshCancelled
+from headwater.model.partition import Version
 from headwater.model.view import Definition
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.sessions import Sessions
@@ -15,6 +17,7 @@ from headwater.spark.tables.delta.stage import Staging
 PROPERTY = "delta.deletedFileRetentionDuration"
 TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 """In so many tasks ``VACUUM`` lists files, several times. Spark's default of 10,000 takes a small table minutes."""
+HOUR = 3_600_000  # ms
 TASKS_PER_SLOT = 4
 """So that no slot waits long for the others, whose directories have more files."""
 
@@ -26,8 +29,9 @@ class Retention:
         self._shim, self._sessions, self._publications, self._stage = shim, sessions, publications, stage
         self._cleaned: dict[str, float] = {}
 
-    def expire(self, definition: Definition) -> bool:
-        """Deletes files that no version of the retention time has. False: the view has no table.
+    def expire(self, definition: Definition, since: Version | None = None) -> bool:
+        """Deletes files that no version of the retention time has, nor one that was replaced from ``since`` on.
+        Versions are times (ms). False: the view has no table.
 
         A run whose files wait for their publication is waited for: nobody may delete those.
         """
@@ -46,6 +50,14 @@ class Retention:
             if log.layout.properties.get(PROPERTY) != kept:
                 session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{PROPERTY}' = '{kept}')")
         tasks = TASKS_PER_SLOT * session.sparkContext.defaultParallelism
-        self._shim.run_quietly(self._sessions.of_table((*definition.settings, (TASKS, str(tasks)))), f"VACUUM {table}")
+        vacuuming = self._sessions.of_table((*definition.settings, (TASKS, str(tasks))))
+        self._shim.run_quietly(vacuuming, f"VACUUM {table}{_longer(retain, now, since)}")
         self._cleaned[definition.view] = now
         return True
+
+
+def _longer(retain: int, now: float, since: Version | None) -> str:
+    """How long files stay, where that is longer than the table says. Delta takes hours."""
+    if since is None or now - since <= retain:
+        return ""
+    return f" RETAIN {math.ceil((now - since) / HOUR)} HOURS"

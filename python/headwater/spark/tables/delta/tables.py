@@ -133,11 +133,11 @@ class DeltaTables(ViewFormat):
     def compact(self, definition: Definition, compaction: Compaction) -> PutTogether:
         return self._files.compact(definition, compaction)
 
-    def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
+    def expire(self, definition: Definition, locations: Sequence[str], since: Version | None = None) -> bool:
         """Has Delta delete the files that readers of the retention time need no more. Superseded places are those of
         files that the view had before it changed its format."""
         published = self.published(definition) if locations else set()
-        if published is None or not self._retention.expire(definition):
+        if published is None or not self._retention.expire(definition, since):
             return False
         forget(self._shim, definition, locations, published)
         return True

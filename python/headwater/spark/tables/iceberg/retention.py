@@ -10,6 +10,7 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
 from headwater.logger import log
+from headwater.model.partition import Version
 from headwater.model.view import Definition
 from headwater.spark.tables.iceberg.calls import Calls
 
@@ -37,15 +38,16 @@ class Retention:
         self._calls, self._session, self._now = calls, session, now
         self._expired: dict[str, float] = {}
 
-    def expire(self, definition: Definition, table: JavaObject) -> None:
+    def expire(self, definition: Definition, table: JavaObject, since: Version | None = None) -> None:
         """Deletes what only snapshots older than the retention time have, and, each day, files of runs that ended
-        before their publication."""
+        before their publication. What a version replaced from ``since`` on stays; versions are times (ms)."""
         retain, now = definition.policy.retain, self._now()
         if now - self._expired.get(definition.view, 0) < retain or table.properties().get(GARBAGE) == "false":
             return
         if AGE not in dict(definition.properties) and table.properties().get(AGE) != str(retain):
             self._calls.set(table, AGE, str(retain))
-        self._calls.expire(table, int(now))
+        age = int(table.properties().get(AGE) or retain)
+        self._calls.expire(table, int(now) if since is None else min(int(now), since + age))
         self._expired[definition.view] = now
         if now - int(table.properties().get(CLEANED) or 0) >= DAY:
             self._calls.set(table, CLEANED, str(int(now)))

@@ -181,13 +181,13 @@ class IcebergTables(ViewFormat):
     def compact(self, definition: Definition, compaction: Compaction) -> PutTogether:
         return self._files.compact(definition, self._table(definition), compaction)
 
-    def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
+    def expire(self, definition: Definition, locations: Sequence[str], since: Version | None = None) -> bool:
         """Has Iceberg delete what its retention time is over of. False: the view has no table. Superseded places are of
         files that the view had before it changed its format."""
         table = self._catalogs.table(definition.view)
         if table is None or table.properties().get(catalog.OWNER) != definition.owner:
             return False
-        self._retention.expire(definition, table)
+        self._retention.expire(definition, table, since)
         forget(self._shim, definition, locations, with_above([table.location()]))
         return True
 

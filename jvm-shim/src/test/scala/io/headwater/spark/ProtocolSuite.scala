@@ -81,6 +81,12 @@ class ProtocolSuite extends AnyFunSuite {
     same(Bridge.asked(5, LocalSpark.emptyShop(), DroppingQuestion("shop.monthly_revenue")), "dropping")
   }
 
+  test("pinning") {
+    val asked = PinningQuestion(Seq("shop.monthly_revenue", "shop.lineitem"), Some(42), sources = true)
+    same(Bridge.asked(6, LocalSpark.emptyShop(), asked), "pinning")
+    assert(Wire.decode[PinningAnswer](Golden.text("read_at")).pins("shop.monthly_revenue") == Pin("7", Nil))
+  }
+
   test("create, with OR REPLACE") {
     same(created(1, """CREATE OR REPLACE MATERIALIZED VIEW monthly_revenue USING parquet PARTITIONED BY (month)
       COMMENT 'what was sold' TBLPROPERTIES ('headwater.freshness' = '10 minutes')

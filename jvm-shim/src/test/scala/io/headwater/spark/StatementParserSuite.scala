@@ -21,6 +21,22 @@ class StatementParserSuite extends AnyFunSuite {
     assert(parser.parsePlan("SHOW REFRESHES LIMIT 2") == asked(StatementKind.ShowRefreshes, "SHOW REFRESHES LIMIT 2"))
   }
 
+  test("a group is named after GROUP, and a view may have that name") {
+    Seq(
+      "REFRESH MATERIALIZED VIEW GROUP revenue" -> StatementKind.RefreshGroup,
+      "REFRESH MATERIALIZED VIEW group" -> StatementKind.Refresh,
+      "REFRESH MATERIALIZED VIEW group FULL" -> StatementKind.Refresh,
+      "REFRESH MATERIALIZED VIEW group PARTITION (a = 1) FULL" -> StatementKind.Refresh,
+      "REFRESH MATERIALIZED VIEW group.v" -> StatementKind.Refresh,
+      "REFRESH MATERIALIZED VIEW `group` FULL" -> StatementKind.Refresh,
+      "REFRESH MATERIALIZED VIEW GROUP 'full'" -> StatementKind.RefreshGroup,
+      "REFRESH MATERIALIZED VIEW GROUP fuller" -> StatementKind.RefreshGroup,
+      "DESC MATERIALIZED VIEW GROUP `revenue`" -> StatementKind.DescribeGroup,
+      "DESCRIBE MATERIALIZED VIEW group;" -> StatementKind.Describe,
+      "SHOW MATERIALIZED VIEW GROUPS" -> StatementKind.ShowGroups)
+      .foreach { case (text, kind) => assert(parser.parsePlan(text) == asked(kind, text), text) }
+  }
+
   test("every other statement is parsed by Spark") {
     assert(session.sql("SELECT 1 + 1 AS two").head().getInt(0) == 2)
     assert(session.sql("EXPLAIN SELECT 1").head().getString(0).contains("Physical Plan"))

@@ -91,7 +91,7 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
   }
 
   /** The key of the table that a name means here, as Spark finds it; none for a temporary view. */
-  private def key(parts: Seq[String]): Option[String] = {
+  private[spark] def key(parts: Seq[String]): Option[String] = {
     val state = Access.classic(session).sessionState
     if (state.catalog.isTempView(parts)) None
     else {
@@ -118,4 +118,7 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
 object PinnedSnapshots {
   val Setting = "spark.headwater.pins"
   private val AsItIs = TreeNodeTag[Unit]("headwater.as_it_is")
+
+  /** Whether nothing says yet at which snapshot a relation is read. */
+  private[spark] def isOpen(relation: UnresolvedRelation): Boolean = relation.getTagValue(AsItIs).isEmpty
 }

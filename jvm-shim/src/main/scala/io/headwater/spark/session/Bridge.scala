@@ -62,7 +62,7 @@ object Bridge {
     val id = ids.incrementAndGet()
     val answer = new CompletableFuture[Reply]
     var engine = application.startEngine()
-    Contexts.settle(session.sparkContext, HintMillis) // hints of what was written before go first
+    if (question.afterWrites) Contexts.settle(session.sparkContext, HintMillis) // hints of what was written before go first
     val sent = asked(id, session, question)
     waiting.put(id, answer)
     outbox.put(sent)

@@ -29,11 +29,15 @@ object StatementKind {
   case object ShowViews extends StatementKind("show_views")
   case object ShowRefreshes extends StatementKind("show_refreshes")
   case object Describe extends StatementKind("describe")
+  case object ShowGroups extends StatementKind("show_groups")
+  case object DescribeGroup extends StatementKind("describe_group")
+  case object RefreshGroup extends StatementKind("refresh_group")
   case object Explain extends StatementKind("explain")
   case object Alter extends StatementKind("alter", definesViews = true)
   case object Drop extends StatementKind("drop", definesViews = true)
 
-  val all: Seq[StatementKind] = Seq(Drain, Refresh, Verify, ShowViews, ShowRefreshes, Describe, Explain, Alter, Drop)
+  val all: Seq[StatementKind] = Seq(Drain, Refresh, Verify, ShowViews, ShowRefreshes, Describe, ShowGroups, DescribeGroup,
+    RefreshGroup, Explain, Alter, Drop)
 
   def of(word: String): StatementKind =
     all.find(_.word == word).getOrElse(throw new IllegalArgumentException(s"no kind: $word"))
@@ -71,6 +75,9 @@ sealed trait Question extends Product {
 
   /** Whether it may be carried out twice, when an engine was killed over it: it changes no definition. */
   def repeatable: Boolean
+
+  /** Whether what was written before is to be on record before it is answered. */
+  def afterWrites: Boolean = true
 }
 
 final case class ColumnDef(name: String, `type`: String, comment: Option[String])
@@ -112,6 +119,19 @@ final case class DroppingQuestion(table: String) extends Question {
   override def messageType: String = "dropping"
   override def repeatable: Boolean = true
 }
+
+/**
+ * A statement reads tables, by their keys, at an epoch; none: at the newest one of each group. With `sources`, base tables are
+ * read at the states of the epoch, too.
+ */
+final case class PinningQuestion(tables: Seq[String], epoch: Option[Long], sources: Boolean) extends Question {
+  override def messageType: String = "pinning"
+  override def repeatable: Boolean = true
+  override def afterWrites: Boolean = false
+}
+
+/** The epoch at which a statement reads, and how it reads those of the tables that it asked for which have one. */
+final case class PinningAnswer(epoch: Long, pins: Map[String, Pin])
 
 /** Nobody waits for the answer to a question any more. */
 final case class Abandoned(id: Long)

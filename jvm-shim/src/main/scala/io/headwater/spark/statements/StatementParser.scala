@@ -36,12 +36,18 @@ object Statement {
   // `EXPLAIN` of Spark's own `REFRESH TABLE t`, `REFRESH FUNCTION f` and `REFRESH '/path'` stays Spark's.
   private val NotSparks = s"""(?!$Gap*+(?:['"]|(?:TABLE|FUNCTION)$Gap++\\S))"""
 
+  // A view may be called `group`: then nothing follows its name that is one.
+  private val Named = s"""(?=$Gap++[^\\s;.])(?!$Gap++(?:FULL|PARTITION)(?:\\W|$$))"""
+
   private val kinds: Seq[(Pattern, StatementKind)] = Seq(
     words("REFRESH", "MATERIALIZED", "VIEWS") -> StatementKind.Drain,
+    words("REFRESH", "MATERIALIZED", "VIEW", "GROUP" + Named) -> StatementKind.RefreshGroup,
     words("REFRESH", "MATERIALIZED", "VIEW") -> StatementKind.Refresh,
     words("VERIFY", "MATERIALIZED", "VIEW") -> StatementKind.Verify,
     words("SHOW", "MATERIALIZED", "VIEWS") -> StatementKind.ShowViews,
+    words("SHOW", "MATERIALIZED", "VIEW", "GROUPS") -> StatementKind.ShowGroups,
     words("SHOW", "REFRESHES") -> StatementKind.ShowRefreshes,
+    words("DESC(?:RIBE)?", "MATERIALIZED", "VIEW", "GROUP" + Named) -> StatementKind.DescribeGroup,
     words("DESC(?:RIBE)?", "MATERIALIZED", "VIEW") -> StatementKind.Describe,
     words("EXPLAIN", "REFRESH" + NotSparks) -> StatementKind.Explain,
     words("ALTER", "MATERIALIZED", "VIEW") -> StatementKind.Alter,

@@ -1,0 +1,1 @@
+"""Groups of views that readers see at one state of every table."""

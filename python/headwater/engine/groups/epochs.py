@@ -1,0 +1,151 @@
+"""The newest epoch that a group can have: versions of its members that show one state of every base table.
+
+Example: ``by_shop`` and ``by_day`` read ``s``, and are members of ``revenue``. ``s`` changed at 4 and at 9. ``by_shop``
+has a version for each change, and ``by_day`` lacks 9. The newest epoch has ``by_shop`` as it was at 4, and ``by_day``.
+
+The search is that for a strict view over all members (``engine.requests.common_cut``), but for every table that they
+are made from: also of a table that one member alone shows, its version is to show one state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import inf
+
+from headwater.engine.requests.common_cut import above, has_states, lets_go, loose, walk, went_back
+from headwater.engine.requests.coverage import unresolved
+from headwater.engine.requests.cut import newest, oldest
+from headwater.engine.requests.spans import Walk
+from headwater.model.epoch import Epoch, TableState
+from headwater.model.format import FORMATS
+from headwater.model.index import Apart, StateSpan
+from headwater.model.partition import Version
+from headwater.model.reason import Code, Reason
+from headwater.model.state import State
+from headwater.model.view import Definition
+
+
+def members(state: State, group: str) -> tuple[str, ...]:
+    """The views of a group, in the order of their names."""
+    return tuple(sorted(state.index.grouped.get(group, ())))
+
+
+def next_epoch(state: State, group: str, now: int) -> Epoch | Reason | None:
+    """The epoch that follows the last one at a time (ms), or why there is none; ``None`` if nothing is newer."""
+    names = members(state, group)
+    tables = sorted({table for name in names for table in above(state, name)})
+    stated = [each for each in tables if has_states(state, each)]
+    if why := next(filter(None, (_unfit(state, each, stated) for each in names)), None):
+        return why
+    walks = {each: walk(state, each, stated) for each in names}
+    if apart := went_back(walks):
+        return Reason(Code.GROUP_APART, _said(apart))
+    if why := _undated(state, walks, [each for each in tables if not has_states(state, each)]):
+        return why
+    found = tuple(_state(state, name, walks[name].chosen.version or state.tables[name].highest) for name in names)
+    known = state.groups.get(group, ())
+    before = {each.table: each.version for each in known[-1].members} if known else {}
+    if before == {each.table: each.version for each in found}:
+        return None
+    if late := next((each.table for each in found if each.version < before.get(each.table, 0)), None):
+        return Reason(Code.GROUP_APART, f"only versions of {late} agree that are older than that of the last epoch")
+    span = _together(walks)
+    bases = [each for each in tables if each not in state.views and each in state.tables]
+    return Epoch(state.numbered + 1, now, found, tuple(_newest(state, each, span) for each in bases))
+
+
+def is_readable(state: State, known: TableState) -> bool:
+    """Whether the snapshot of a table is still one of this table: it was not replaced by another one since."""
+    record = state.tables.get(known.table)
+    return record is not None and record.pinned and bool(known.snapshot) and known.version >= record.began
+
+
+def shows(state: State, group: str, version: Version) -> bool:
+    """Whether the newest epoch of a group has all changes up to a version that reach its members."""
+    epochs = state.groups.get(group, ())
+    if not epochs or isinstance(next_epoch(state, group, 0), Reason | Epoch):
+        return False
+    names = members(state, group)
+    tables = sorted({table for name in names for table in above(state, name) if has_states(state, table)})
+    walks = {each: walk(state, each, tables) for each in names}
+    if went_back(walks) is not None:
+        return False
+    owed = (origin for name in names for some in unresolved(state, name).values() for origin in some)
+    return min((*_together(walks).until.values(), *owed), default=inf) > version
+
+
+def kept_since(state: State, view: str) -> Version | None:
+    """The version that replaced the oldest one of a view which an epoch names, or an older one; ``None`` if epochs name
+    the newest one, or none. Versions are times, so what was deleted from the table since then stays."""
+    policy = state.views[view].definition.policy if view in state.views else None
+    epochs = state.groups.get(policy.group, ()) if policy is not None and policy.group else ()
+    oldest_named = min((known.version for each in epochs if (known := each.of(view)) is not None), default=None)
+    record = state.tables.get(view)
+    if oldest_named is None or record is None or oldest_named == record.highest:
+        return None
+    if oldest_named not in record.past:
+        return oldest_named  # the one after it may be on record no more
+    return min(each for each in (*record.past, record.highest) if each > oldest_named)
+
+
+def without_versions(definition: Definition) -> str:
+    """What to say of a view whose older versions cannot be read."""
+    others = " or ".join(each.name for each in FORMATS if each.holds_views and each.snapshots and each.commits)
+    return (
+        f"{definition.view} is stored USING {definition.format}, which keeps no older versions to read; a member of a "
+        f"group needs {others}"
+    )
+
+
+# --- inside
+
+
+def _said(apart: Apart) -> str:
+    if apart.ahead == apart.behind:
+        return f"some rows of {apart.ahead} show a change of {apart.table}, and others not yet"
+    return f"{apart.behind} lacks a change of {apart.table} that every version of {apart.ahead} shows"
+
+
+def _unfit(state: State, name: str, tables: Iterable[str]) -> Reason | None:
+    """Why a member has no version for an epoch; ``None`` if it may have one."""
+    view, record = state.views[name], state.tables[name]
+    if why := lets_go(state, view):
+        return why
+    if not record.highest:
+        return Reason(Code.GROUP_UNFILLED, f"{name} was not filled yet")
+    if not record.pinned:
+        return Reason(Code.GROUP_FORMAT, without_versions(view.definition))
+    return next(iter(loose(state, name, list(tables)).values()), None)
+
+
+def _undated(state: State, walks: Mapping[str, Walk], tables: Iterable[str]) -> Reason | None:
+    """A table without states that the members show differently, or may do so. They agree on it once each of them shows
+    all of its changes."""
+    for table in tables:
+        for name, known in walks.items():
+            owed = {origin for some in unresolved(state, name).values() for origin in some}
+            late = known.at or any(state.origins[each].table == table for each in owed)
+            if table in above(state, name) and late:
+                said = f"{table} has no snapshots, and {name} does not show all of its changes yet"
+                return Reason(Code.SOURCE_NO_SNAPSHOTS, said)
+    return None
+
+
+def _together(walks: Mapping[str, Walk]) -> StateSpan:
+    chosen = [each.chosen for each in walks.values()]
+    return StateSpan(0, newest(*(each.holds for each in chosen)), oldest(*(each.until for each in chosen)))
+
+
+def _newest(state: State, table: str, span: StateSpan) -> TableState:
+    """The newest recorded state of a base table in a span. If none is on record any more, the change is named that the
+    span begins with."""
+    record, until = state.tables[table], span.until.get(table, inf)
+    known = [each for each in (*record.past, record.highest) if each < until]
+    return _state(state, table, max(known, default=span.holds.get(table, 0)))
+
+
+def _state(state: State, table: str, version: Version) -> TableState:
+    record = state.tables[table]
+    past = record.past.get(version)
+    snapshot = record.snapshot if version == record.highest else past.snapshot if past is not None else ""
+    return TableState(table, version, snapshot if record.pinned else "")

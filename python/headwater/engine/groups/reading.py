@@ -1,0 +1,130 @@
+"""Which state of a table a statement reads that asks for an epoch.
+
+Epochs of all groups are numbered together. So a number is a moment: each group is read at its newest epoch up to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from attrs import frozen
+
+from headwater.engine.groups.epochs import is_readable, next_epoch
+from headwater.engine.groups.epochs import members as members_of
+from headwater.model.epoch import Epoch, TableState
+from headwater.model.error import StatementError
+from headwater.model.name import spelled
+from headwater.model.reason import Reason
+from headwater.model.state import State
+
+LATEST = "SET spark.headwater.read = latest reads each view as it is"
+
+
+@frozen
+class ReadStates:
+    """The states of some tables at a moment, which is the number of an epoch. The others are read as they are."""
+
+    epoch: int
+    states: Mapping[str, TableState]
+
+
+def read_states(state: State, tables: Collection[str], epoch: int | None, sources: bool) -> ReadStates:
+    """The states of those of some tables that are members of groups and, with ``sources``, of their base tables.
+
+    Args:
+        epoch: the moment; ``None``, or 0, the moment before the first epoch: now.
+
+    Raises:
+        StatementError: one of them cannot be read at that moment.
+    """
+    if epoch is not None and epoch > state.numbered:
+        newest = f"the newest is {state.numbered}" if state.numbered else "there is none yet"
+        raise StatementError(f"there is no epoch {epoch}; {newest}. Where a store was lost, numbers begin anew")
+    at = epoch or state.numbered
+    found = {}
+    for table in tables:
+        view = state.views.get(table)
+        if view is not None and (group := view.definition.policy.group) is not None:
+            found[table] = _member(state, group, table, at)
+    if sources:
+        groups = {state.views[each].definition.policy.group for each in found}
+        bases = [each for each in tables if each not in state.views and each in state.tables]
+        found |= {each: known for each in bases if (known := _source(state, each, at, groups)) is not None}
+    return ReadStates(at, found)
+
+
+# --- inside
+
+
+def _member(state: State, group: str, name: str, at: int) -> TableState:
+    epoch = _epoch(state, group, at)
+    known = epoch.of(name)
+    if known is None:
+        raise StatementError(
+            f"{name} is no member of {group} in its epoch {epoch.number}, as it joined the group, or was made, later; "
+            f"REFRESH MATERIALIZED VIEW GROUP {spelled((group,))} waits for an epoch that has it"
+        )
+    if not is_readable(state, known):
+        raise StatementError(f"epoch {epoch.number} of {group} is gone for {name}, which {_since(state, group, name)}")
+    return known
+
+
+def _since(state: State, group: str, name: str) -> str:
+    """What readers can do about an epoch in which a member cannot be read."""
+    left = [each.number for each in state.groups[group] if _reads(state, each, [name])]
+    if left:
+        return f"can be read at the epochs {_listed(left)}"
+    return (
+        f"was redefined or replaced since; REFRESH MATERIALIZED VIEW GROUP {spelled((group,))} waits for its next epoch"
+    )
+
+
+def _epoch(state: State, group: str, at: int) -> Epoch:
+    """The epoch at which a group is read."""
+    known = state.groups.get(group, ())
+    found = next((each for each in reversed(known) if each.number <= at), None)
+    if found is not None:
+        return found
+    if known:
+        raise StatementError(f"epoch {at} of {group} is gone; {_listed([each.number for each in known])} can be read")
+    why = next_epoch(state, group, 0)
+    said = f"{why}. {LATEST}" if isinstance(why, Reason) else LATEST
+    raise StatementError(f"the group {group} has no epoch yet: {said}")
+
+
+def _source(state: State, table: str, at: int, groups: Collection[str | None]) -> TableState | None:
+    """The state of a base table in the epochs that show it: in those of the groups that the statement reads, if there
+    are any; ``None`` if no group does."""
+    showing = {
+        group: known
+        for group in sorted(state.groups)
+        if members_of(state, group) and (known := _shown(state, group, at, table)) is not None
+    }
+    mine = {group: known for group, known in showing.items() if group in groups} or showing
+    if not mine:
+        return None
+    known, *others = mine.values()
+    if any(each != known for each in others):
+        raise StatementError(
+            f"{table} is a source of {' and '.join(mine)}, whose epochs show different states of it; read the groups "
+            "in statements of their own"
+        )
+    if not is_readable(state, known):
+        raise StatementError(
+            f"the state of {table} that {' and '.join(mine)} show cannot be read, as it has no snapshots, or they are "
+            "gone; SET spark.headwater.read = consistent reads the members of groups alone"
+        )
+    return known
+
+
+def _shown(state: State, group: str, at: int, table: str) -> TableState | None:
+    epoch = next((each for each in reversed(state.groups[group]) if each.number <= at), None)
+    return None if epoch is None else next((each for each in epoch.sources if each.table == table), None)
+
+
+def _reads(state: State, epoch: Epoch, names: Iterable[str]) -> bool:
+    return all((known := epoch.of(each)) is not None and is_readable(state, known) for each in names)
+
+
+def _listed(numbers: list[int]) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"

@@ -1,0 +1,136 @@
+"""Groups and their epochs, as rows for statements and the command line. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import astuple, frozen
+
+from headwater.engine.groups.epochs import is_readable, members, next_epoch
+from headwater.engine.requests.coverage import unresolved
+from headwater.engine.tell.columns import Time, columns_of
+from headwater.engine.tell.status import Row
+from headwater.model.epoch import Epoch, TableState
+from headwater.model.reason import Reason
+from headwater.model.state import State
+
+
+@frozen
+class GroupRow:
+    """A group, as ``SHOW MATERIALIZED VIEW GROUPS`` has it.
+
+    Attributes:
+        members: how many views it has.
+        epoch: the number of the newest epoch; ``None`` if there is none.
+        oldest: the oldest epoch at which all members can be read.
+        made_at: when the newest epoch was made.
+        lag: seconds since the oldest recorded change that is not in it.
+        reason, code: why no newer epoch could be made now.
+    """
+
+    group: str
+    members: int
+    epoch: int | None
+    oldest: int | None
+    made_at: Time | None
+    lag: float | None
+    reason: str | None
+    code: str | None
+
+    @property
+    def row(self) -> Row:
+        return list(astuple(self))
+
+
+@frozen
+class StateRow:
+    """A table in the newest epoch of a group, as ``DESCRIBE MATERIALIZED VIEW GROUP`` has it.
+
+    Attributes:
+        role: ``member`` or ``source``.
+        version: the newest change that it shows.
+        snapshot: the table's own value for that state.
+        newest: the newest version on record.
+    """
+
+    table: str
+    role: str
+    version: int | None
+    snapshot: str | None
+    newest: int | None
+
+    @property
+    def row(self) -> Row:
+        return list(astuple(self))
+
+
+GROUPS = columns_of(GroupRow)
+STATES = columns_of(StateRow)
+
+
+def group_rows(state: State, now: int) -> list[GroupRow]:
+    """All groups at a time (ms), by name."""
+    return [_group(state, each, now) for each in sorted(state.index.grouped)]
+
+
+def state_rows(state: State, group: str) -> list[StateRow]:
+    """The members of a group and their sources, as the newest epoch has them."""
+    epochs = state.groups.get(group, ())
+    newest = epochs[-1] if epochs else Epoch(0, 0, (), ())
+    named = {each.table for each in newest.members}
+    found = [_row(state, each, "member") for each in newest.members]
+    missing = [each for each in members(state, group) if each not in named]
+    found += [StateRow(each, "member", None, None, _highest(state, each)) for each in missing]
+    return found + [_row(state, each, "source") for each in newest.sources]
+
+
+def readable(state: State, group: str) -> list[Epoch]:
+    """The epochs of a group of which each member can be read, the oldest first."""
+    return [each for each in state.groups.get(group, ()) if all(is_readable(state, known) for known in each.members)]
+
+
+# --- inside
+
+
+def _row(state: State, each: TableState, role: str) -> StateRow:
+    return StateRow(each.table, role, each.version, each.snapshot or None, _highest(state, each.table))
+
+
+def _group(state: State, group: str, now: int) -> GroupRow:
+    epochs, names, known = readable(state, group), members(state, group), state.groups.get(group, ())
+    newest = known[-1] if known else None
+    why = next_epoch(state, group, now)
+    reason = why if isinstance(why, Reason) else None
+    return GroupRow(
+        group,
+        len(names),
+        None if newest is None else newest.number,
+        epochs[0].number if epochs else None,
+        None if newest is None else Time(newest.at),
+        None if newest is None else _lag(state, newest, now),
+        None if reason is None else reason.text,
+        None if reason is None else reason.code.value,
+    )
+
+
+def _lag(state: State, epoch: Epoch, now: int) -> float:
+    """Seconds since the oldest recorded change that an epoch lacks."""
+    return max(0, now - min(_since(state, epoch), default=now)) / 1000
+
+
+def _since(state: State, epoch: Epoch) -> Iterator[int]:
+    """When changes were recorded that an epoch lacks (ms). Versions are times (see decision 19)."""
+    for member in epoch.members:
+        record = state.tables.get(member.table)
+        if record is None or member.table not in state.views:
+            continue
+        for version, past in record.past.items():
+            if version > member.version:
+                yield from (change for _, change in past.first)
+        for origins in unresolved(state, member.table).values():
+            yield from (state.origins[each].at for each in origins)
+
+
+def _highest(state: State, table: str) -> int | None:
+    record = state.tables.get(table)
+    return None if record is None or not record.highest else record.highest

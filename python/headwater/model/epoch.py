@@ -1,0 +1,42 @@
+"""Epochs of a group: versions of its members that show one state of every base table."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from headwater.model.partition import Version
+
+
+@frozen
+class TableState:
+    """One state of a table.
+
+    Attributes:
+        version: the newest change in it.
+        snapshot: the table's own value for it; empty where there is none.
+    """
+
+    table: str
+    version: Version
+    snapshot: str
+
+
+@frozen
+class Epoch:
+    """A cut of which each member of a group has a version.
+
+    Attributes:
+        number: counts the epochs of all groups of a store, so that one number names a moment for all of them.
+        at: when it was made (ms).
+        members: the versions of the members.
+        sources: for each base table that they are made from, the newest recorded state that they show.
+    """
+
+    number: int
+    at: int
+    members: tuple[TableState, ...]
+    sources: tuple[TableState, ...]
+
+    def of(self, table: str) -> TableState | None:
+        """The state of a member, or of a base table; ``None`` if it is neither."""
+        return next((each for each in (*self.members, *self.sources) if each.table == table), None)

@@ -1,0 +1,113 @@
+"""Statements about groups of views, and reads at their epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from headwater.engine.groups.epochs import members, next_epoch, shows
+from headwater.engine.groups.reading import read_states
+from headwater.engine.requests.coverage import upstream
+from headwater.engine.tell.group_rows import group_rows, state_rows
+from headwater.engine.tell.waiting import failing
+from headwater.model.error import StatementError
+from headwater.model.name import loosely
+from headwater.model.partition import Version
+from headwater.model.properties import nearest
+from headwater.model.reason import Code, Reason
+from headwater.model.state import State
+from headwater.runtime.recorder import Recorder
+from headwater.runtime.wait import Waiting
+from headwater.spark.jvm import wire
+from headwater.spark.jvm.facts import Pin, ReadAt
+from headwater.spark.observing.observer import Observer
+from headwater.spark.statements.view_names import Names
+
+Pins = Callable[[Mapping[str, str]], Mapping[str, Pin]]
+"""How tables are read at snapshots."""
+
+
+class Groups:
+    """The groups of one engine's views."""
+
+    def __init__(self, recorder: Recorder, observer: Observer, waiting: Waiting, names: Names, pins: Pins) -> None:
+        self._recorder, self._observer, self._waiting = recorder, observer, waiting
+        self._names, self._pins = names, pins
+
+    def shown(self) -> list[wire.Row]:
+        """``SHOW MATERIALIZED VIEW GROUPS``"""
+        self._recorder.sync()
+        now = self._recorder.clock.now()
+        return [each.row for each in self._recorder.read(lambda state: group_rows(state, now))]
+
+    def described(self, name: str) -> list[wire.Row]:
+        """``DESCRIBE MATERIALIZED VIEW GROUP``"""
+        self._recorder.sync()
+        group = self._known(name)
+        return [each.row for each in self._recorder.read(lambda state: state_rows(state, group))]
+
+    def refresh(self, name: str, token: int) -> list[wire.Row]:
+        """``REFRESH MATERIALIZED VIEW GROUP``: waits for an epoch with all that is recorded now.
+
+        Raises:
+            StatementError: there is no such group, or it has no such epoch.
+        """
+        self._recorder.sync()
+        group = self._known(name)
+        for view in self._recorder.read(lambda state: members(state, group)):
+            self._observer.check(view)
+        since = self._recorder.seq
+        version = self._waiting.hurry(lambda state: members(state, group))
+        everything = partial(_needed, group=group)
+        self._waiting.until_fresh(everything, version, since=since, token=token)
+        self._waiting.until(lambda state: _ended(state, group, version) is not None, token)
+        if why := self._recorder.read(lambda state: _ended(state, group, version)):
+            raise StatementError(f"{group} has no epoch with all changes: {why}")
+        now = self._recorder.clock.now()
+        return [each.row for each in self._recorder.read(lambda state: group_rows(state, now)) if each.group == group]
+
+    def read(self, question: wire.Pinning) -> ReadAt:
+        """How a statement reads tables at an epoch.
+
+        Raises:
+            StatementError: one of them cannot be read at it.
+        """
+        self._recorder.sync()
+        keys = {each: self._names.meant(each) or each for each in question.tables}
+        found = self._recorder.read(
+            lambda state: read_states(state, set(keys.values()), question.epoch, question.sources)
+        )
+        pins = self._pins({table: known.snapshot for table, known in found.states.items()})
+        if lost := sorted(found.states.keys() - pins.keys()):
+            raise StatementError(f"the state of {', '.join(lost)} at epoch {found.epoch} cannot be read any more")
+        return ReadAt(found.epoch, {each: pins[key] for each, key in keys.items() if key in pins})
+
+    # --- inside
+
+    def _known(self, name: str) -> str:
+        """The group of this name.
+
+        Raises:
+            StatementError: there is none; the message has the nearest one.
+        """
+        groups = self._recorder.read(lambda state: sorted(state.index.grouped))
+        if loosely(name) in groups:
+            return loosely(name)
+        other = nearest(loosely(name), groups, "") if groups else "; no view has the property 'headwater.group'"
+        raise StatementError(f"there is no group {name}{other}")
+
+
+def _needed(state: State, group: str) -> set[str]:
+    return {each for name in members(state, group) for each in upstream(state, name)}
+
+
+def _ended(state: State, group: str, version: Version) -> str | None:
+    """Why a wait for an epoch with all changes up to a version is over; empty if there is one; ``None``: it is not."""
+    if not members(state, group):
+        return "it has no members any more"
+    if shows(state, group, version):
+        return ""
+    why = next_epoch(state, group, 0)
+    if isinstance(why, Reason) and why.code is not Code.GROUP_APART:
+        return why.text
+    return next(iter(failing(state, _needed(state, group), version).values()), None)

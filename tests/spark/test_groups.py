@@ -1,0 +1,95 @@
+"""Members of a group are read at one state of every table, while programs write it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from support import database
+from test_anomalies import SLOW
+
+READ, EPOCH = "spark.headwater.read", "spark.headwater.read.epoch"
+BOTH = "SELECT q.n AS quick, s.n AS slow FROM quick q CROSS JOIN slow s"
+
+
+@pytest.fixture(params=("delta", "iceberg"))
+def grouped(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """Two views that count the rows of ``s``, of which one is slow, as members of ``revenue``."""
+    here = database(spark)
+    place = f"spark_catalog.{here}"
+    if request.param == "iceberg":
+        place = f"lake.{here}"
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {place}")
+        spark.sql(f"USE {place}")
+    spark.sql(f"CREATE TABLE s (id INT) USING {request.param}")
+    spark.sql("INSERT INTO s VALUES (0)")
+    member = f"USING {request.param} TBLPROPERTIES ('headwater.group' = 'Revenue')"
+    spark.sql(f"CREATE MATERIALIZED VIEW quick {member} AS SELECT count(*) AS n FROM s")
+    spark.sql(f"CREATE MATERIALIZED VIEW slow {member} AS SELECT count(*) AS n FROM s WHERE {SLOW}")
+    named = BOTH.replace("quick q", f"{place}.quick q").replace("slow s", f"{place}.slow s")
+    spark.sql(f"CREATE VIEW spark_catalog.{here}.both AS {named}")
+    spark.sql("CREATE TEMPORARY VIEW both AS " + f"SELECT * FROM spark_catalog.{here}.both")
+    yield spark
+    spark.sql("DROP VIEW both")
+    for each in (READ, EPOCH):
+        spark.conf.unset(each)
+
+
+def group(spark: SparkSession) -> dict:
+    [row] = spark.sql("SHOW MATERIALIZED VIEW GROUPS").where("group = 'revenue'").collect()
+    return row.asDict()
+
+
+def test_statements_read_members_at_one_epoch(grouped: SparkSession) -> None:
+    grouped.conf.set(READ, "consistent")
+    read = []
+    for number in range(1, 5):
+        grouped.sql(f"INSERT INTO s VALUES ({number})")
+        grouped.sql("REFRESH MATERIALIZED VIEW quick")
+        for query in (BOTH, "SELECT * FROM both", f"WITH quick AS (SELECT * FROM quick) {BOTH}"):
+            read += [tuple(row) for row in grouped.sql(query).collect()]
+    assert all(quick == slow for quick, slow in read), read
+    assert read == sorted(read)
+    grouped.sql("REFRESH MATERIALIZED VIEW GROUP revenue")
+    assert [tuple(row) for row in grouped.sql(BOTH).collect()] == [(5, 5)]
+
+
+def test_a_session_reads_at_the_epoch_that_it_names(grouped: SparkSession) -> None:
+    first = group(grouped)["epoch"]
+    grouped.sql("INSERT INTO s VALUES (1), (2)")
+    [row] = grouped.sql("REFRESH MATERIALIZED VIEW GROUP revenue").collect()
+    assert row.epoch > first and row.oldest <= first and row.reason is None
+    grouped.conf.set(EPOCH, str(first))
+    assert [tuple(row) for row in grouped.sql("SELECT * FROM both").collect()] == [(1, 1)]
+    assert grouped.table("quick").collect()[0].n == 1
+    assert grouped.sql("SELECT count(*) FROM s").collect()[0][0] == 3
+    grouped.conf.set(READ, "consistent, with sources")
+    assert grouped.sql("SELECT count(*) FROM s").collect()[0][0] == 1
+    grouped.sql("INSERT INTO s SELECT n + 10 FROM quick")
+    grouped.conf.unset(EPOCH)
+    grouped.conf.set(READ, "latest")
+    assert sorted(row.id for row in grouped.table("s").collect()) == [0, 1, 2, 11]
+
+
+def test_what_cannot_be_read_is_told(grouped: SparkSession) -> None:
+    newest = group(grouped)["epoch"]
+    for setting, value, said in (
+        (EPOCH, str(newest + 1000), f"there is no epoch {newest + 1000}; the newest is {newest}"),
+        (EPOCH, "soon", f"{EPOCH} is 'soon'; write the number of an epoch"),
+        (READ, "exactly", f"{READ} is 'exactly'; write latest, consistent"),
+    ):
+        grouped.conf.set(setting, value)
+        with pytest.raises(PySparkException, match=said.replace(".", r"\.")):
+            grouped.sql("SELECT * FROM quick")
+        assert grouped.sql("SELECT 1").collect()[0][0] == 1
+        grouped.conf.unset(setting)
+    with pytest.raises(PySparkException, match="there is no group revenues; did you mean 'revenue'"):
+        grouped.sql("DESCRIBE MATERIALIZED VIEW GROUP revenues")
+    rows = grouped.sql("DESCRIBE MATERIALIZED VIEW GROUP revenue").collect()
+    assert [(row.table.split(".")[-1], row.role) for row in rows] == [
+        ("quick", "member"),
+        ("slow", "member"),
+        ("s", "source"),
+    ]

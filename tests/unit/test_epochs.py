@@ -1,0 +1,265 @@
+"""Groups have epochs: versions of their members that show one state of every table."""
+
+from __future__ import annotations
+
+import pytest
+from cases import change, end, machine, sound, start, view
+from reference import replayed
+from strategies import rename
+
+from headwater.engine.groups.epochs import is_readable, kept_since, members, next_epoch, shows
+from headwater.engine.groups.reading import read_states
+from headwater.engine.record.membership import MOST
+from headwater.engine.requests.limits import SETTLE
+from headwater.engine.tell.group_rows import group_rows, state_rows
+from headwater.model.error import StatementError
+from headwater.model.event import Altered, Declared, EpochMade, Resumed, Suspended
+from headwater.model.partition import WHOLE
+from headwater.model.reason import Code
+
+HOUR = 3_600_000
+
+
+def member(name, *sources, group="revenue", **properties):
+    return view(name, "", *sources, format="delta", group=group, **properties)
+
+
+def shop(*more, lakes=("s",), **properties):
+    """``by_day`` and ``by_shop`` count the rows of ``s``."""
+    return machine({"s": ""}, member("by_day", "s", **properties), member("by_shop", "s"), *more, lakes=lakes)
+
+
+def run(made, name):
+    made.now += SETTLE
+    assert start(made, name)
+    made.now += SETTLE
+    end(made, name)
+
+
+def epochs(made, group="revenue"):
+    return made.state.groups.get(group, ())
+
+
+def rows(made, state):
+    """The content of the members and sources in an epoch."""
+    return {each.table: made.world.lake.held(each.snapshot) for each in (*state.members, *state.sources)}
+
+
+def refused(made, *tables, epoch=None, sources=False):
+    with pytest.raises(StatementError) as raised:
+        read_states(made.state, tables, epoch, sources)
+    return str(raised.value)
+
+
+def test_an_epoch_has_the_newest_versions_that_agree():
+    """``by_shop`` has two changes, and ``by_day`` has the first one."""
+    made = shop()
+    first = epochs(made)[-1]
+    change(made, "s", WHOLE, 11)
+    run(made, "by_shop")
+    assert epochs(made)[-1] == first, "by_day lacks the change"
+    change(made, "s", WHOLE, 12)
+    begun = made.state.tables["by_shop"].highest
+    made.now += SETTLE
+    assert start(made, "by_day")
+    change(made, "s", WHOLE, 13)
+    end(made, "by_day")
+    run(made, "by_shop")
+    newest = epochs(made)[-1]
+    assert newest == first and made.state.tables["by_shop"].highest > begun, "no version of by_shop has 12 alone"
+    run(made, "by_day")
+    assert rows(made, epochs(made)[-1])["s"] == {WHOLE: 13}
+    assert [each.number for each in epochs(made)] == [1, 2]
+    sound(made)
+
+
+def test_a_member_goes_back_to_the_version_that_others_have():
+    made = shop()
+    change(made, "s", WHOLE, 11)
+    run(made, "by_shop")
+    made.now += SETTLE
+    assert start(made, "by_day")
+    change(made, "s", WHOLE, 12)
+    run(made, "by_shop")
+    end(made, "by_day")
+    newest = epochs(made)[-1]
+    assert rows(made, newest)["s"] == {WHOLE: 11}
+    assert newest.of("by_shop").version < made.state.tables["by_shop"].highest
+    assert not shows(made.state, "revenue", made.state.tables["s"].highest)
+    run(made, "by_day")
+    assert shows(made.state, "revenue", made.state.highest)
+    assert replayed(made.journal).groups == made.state.groups
+
+
+def test_a_change_that_reaches_no_member_makes_no_epoch():
+    made = machine({"s": "", "t": ""}, member("by_day", "s"), view("other", "", "t"), lakes=("s", "t"))
+    change(made, "t", WHOLE, 11)
+    made.drain()
+    assert len(epochs(made)) == 1 and shows(made.state, "revenue", made.state.highest)
+
+
+def test_views_join_and_leave_a_group():
+    made = shop()
+    assert members(made.state, "revenue") == ("by_day", "by_shop")
+    made.declare(member("late", "s"))
+    assert "no member of revenue in its epoch 1, as it joined" in refused(made, "late")
+    made.drain()
+    assert {each.table for each in epochs(made)[-1].members} == {"by_day", "by_shop", "late"}
+    made.record(lambda _: Altered(made.now, "late", ()))
+    assert members(made.state, "revenue") == ("by_day", "by_shop")
+    made.drop("by_shop")
+    assert [each.table for each in epochs(made)[-1].members] == ["by_day"]
+    made.record(lambda _: Altered(made.now, "by_day", ()))
+    assert not made.state.groups and not made.state.index.grouped
+    made.record(lambda _: Altered(made.now, "by_day", (("headwater.group", "COSTS "),)))
+    made.step()
+    assert [each.number for each in epochs(made, "costs")] == [made.state.numbered], "epochs of all groups count"
+
+
+def test_a_renamed_member_keeps_its_epochs():
+    made = shop()
+    before = epochs(made)[-1].of("by_day")
+    rename(made, "by_day", "by_night")
+    known = epochs(made)[-1].of("by_night")
+    assert known is not None and known.snapshot == before.snapshot and epochs(made)[-1].of("by_day") is None
+    assert read_states(made.state, ["by_night"], None, False).states == {"by_night": known}
+
+
+def test_an_epoch_is_gone_for_a_member_that_was_redefined():
+    made = shop()
+    made.declare(member("by_day", "s", fingerprint="2"))
+    assert read_states(made.state, ["by_day"], None, False).states, "the old rows can be read until there are others"
+    run(made, "by_day")
+    assert len(epochs(made)) == 2 and read_states(made.state, ["by_day"], None, False).epoch == 2
+    assert "epoch 1 of revenue is gone for by_day, which can be read at the epochs 2" in refused(
+        made, "by_day", epoch=1
+    )
+    assert read_states(made.state, ["by_shop"], 1, False).states
+
+
+@pytest.mark.parametrize("lost", ("suspended", "another table"))
+def test_the_last_epoch_stays_while_a_member_cannot_follow(lost):
+    made = shop()
+    if lost == "suspended":
+        made.record(lambda _: Suspended(made.now, "by_day"))
+    else:
+        made.declare(view("by_day", "", "s", format="parquet", group="revenue"))
+    change(made, "s", WHOLE, 11)
+    made.drain()
+    assert [each.number for each in epochs(made)] == [1]
+    [row] = group_rows(made.state, made.now)
+    assert row.code in (Code.CUT_RELEASED.value, Code.GROUP_FORMAT.value) and "by_day" in row.reason
+    assert row.epoch == 1 and row.lag > 0
+    if lost == "suspended":
+        made.record(lambda _: Resumed(made.now, "by_day"))
+        made.drain()
+        assert [each.number for each in epochs(made)] == [1, 2]
+
+
+def test_tables_without_states_agree_when_each_member_has_all_of_their_changes():
+    made = shop(lakes=())
+    assert [each.number for each in epochs(made)] == [1]
+    change(made, "s", WHOLE, 11)
+    run(made, "by_shop")
+    assert next_epoch(made.state, "revenue", made.now).code is Code.SOURCE_NO_SNAPSHOTS
+    run(made, "by_day")
+    assert len(epochs(made)) == 2
+    assert "the state of s that revenue show cannot be read" in refused(made, "s", sources=True)
+    sound(made)
+
+
+def test_epochs_are_kept_as_long_as_replaced_rows():
+    made = shop(retain="2 hours")
+    for value in range(11, 14):
+        change(made, "s", WHOLE, value)
+        made.drain()
+        made.now += HOUR - 60_000
+    assert [each.number for each in epochs(made)] == [1, 2, 3, 4]
+    change(made, "s", WHOLE, 14)
+    made.drain()
+    assert [each.number for each in epochs(made)] == [2, 3, 4, 5]
+    made.now += 10 * HOUR
+    assert "epoch 1 of revenue is gone; 2 to 5 can be read" in refused(made, "by_day", epoch=1)
+    epoch = epochs(made)[-1]
+    for number in range(6, MOST + 20):
+        made.record(lambda _, n=number: EpochMade(made.now, "revenue", _numbered(epoch, n)))
+    assert len(epochs(made)) == MOST + 1
+
+
+def _numbered(epoch, number):
+    return type(epoch)(number, epoch.at + number, epoch.members, epoch.sources)
+
+
+def test_what_an_epoch_names_is_not_deleted():
+    made = shop()
+    assert kept_since(made.state, "by_shop") is None
+    change(made, "s", WHOLE, 11)
+    run(made, "by_shop")
+    assert kept_since(made.state, "by_shop") == made.state.tables["by_shop"].highest
+    assert kept_since(made.state, "by_day") is None and kept_since(made.state, "s") is None
+
+
+def test_a_number_is_a_moment_of_all_groups():
+    made = shop(member("cost", "s", group="costs"))
+    assert sorted((each.number, group) for group in ("revenue", "costs") for each in epochs(made, group))[-1][0] == 2
+    first = made.state.numbered
+    change(made, "s", WHOLE, 11)
+    made.drain()
+    now = read_states(made.state, ["by_day", "cost"], None, False)
+    assert now.epoch == made.state.numbered
+    assert {each.version for each in now.states.values()} == {
+        made.state.tables[each].highest for each in ("by_day", "cost")
+    }
+    then = read_states(made.state, ["by_day", "cost", "unknown"], first, False)
+    assert all(then.states[each].version < made.state.tables[each].highest for each in ("by_day", "cost"))
+    assert "there is no epoch 99; the newest is" in refused(made, "by_day", epoch=99)
+
+
+def test_base_tables_are_read_at_the_state_of_the_epoch():
+    made = shop()
+    change(made, "s", WHOLE, 11)
+    run(made, "by_shop")
+    assert made.world.lake.held(read_states(made.state, ["s"], None, True).states["s"].snapshot) != {WHOLE: 11}
+    assert read_states(made.state, ["s"], None, False).states == {}
+
+
+def test_groups_that_show_other_states_of_a_table_are_read_apart():
+    made = shop(member("cost", "s", group="costs"))
+    change(made, "s", WHOLE, 11)
+    run(made, "cost")
+    assert "s is a source of costs and revenue, whose epochs show different states" in refused(made, "s", sources=True)
+    alone = read_states(made.state, ["s", "cost"], None, True).states["s"]
+    assert made.world.lake.held(alone.snapshot) == {WHOLE: 11}
+
+
+def test_a_group_without_an_epoch_says_why():
+    made = shop()
+    made.record(lambda _: Suspended(made.now, "by_day"))
+    made.declare(member("cost", "by_day", group="costs"))
+    assert "the group costs has no epoch yet: cost was not filled yet" in refused(made, "cost")
+
+
+def test_a_table_of_the_same_name_is_not_read_as_an_old_one():
+    made = shop()
+    known = epochs(made)[-1].of("s")
+    assert is_readable(made.state, known)
+    made.world.make_anew("s", True)
+    made.look("s")
+    assert not is_readable(made.state, known)
+
+
+def test_the_rows_of_a_group_name_its_tables():
+    made = shop()
+    [row] = group_rows(made.state, made.now)
+    assert (row.group, row.members, row.epoch, row.oldest, row.lag, row.reason) == ("revenue", 2, 1, 1, 0, None)
+    made.declare(member("late", "s"))
+    found = [(each.table, each.role, each.version is not None) for each in state_rows(made.state, "revenue")]
+    members_first = [("by_day", "member", True), ("by_shop", "member", True), ("late", "member", False)]
+    assert found == [*members_first, ("s", "source", True)]
+
+
+def test_a_view_that_is_declared_again_stays_a_member():
+    made = shop()
+    again = made.state.views["by_day"].definition
+    made.record(lambda version: Declared(made.now, version, again, "was redescribed", fill=False))
+    assert members(made.state, "revenue") == ("by_day", "by_shop")
