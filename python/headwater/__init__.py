@@ -15,6 +15,7 @@ _WHERE = {
     "Engine": "headwater.embed",
     "table": "headwater.embed",
     "job": "headwater.jobs",
+    "read": "headwater.spark.process.read_group",
     "register": "headwater.spark.process.register",
     "Windowed": "headwater.model.dependency",
     "Computed": "headwater.model.dependency",

@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 from support import database
 from test_anomalies import SLOW
 
+import headwater
+
 READ, EPOCH = "spark.headwater.read", "spark.headwater.read.epoch"
 BOTH = "SELECT q.n AS quick, s.n AS slow FROM quick q CROSS JOIN slow s"
 
@@ -87,9 +89,40 @@ def test_what_cannot_be_read_is_told(grouped: SparkSession) -> None:
         grouped.conf.unset(setting)
     with pytest.raises(PySparkException, match="there is no group revenues; did you mean 'revenue'"):
         grouped.sql("DESCRIBE MATERIALIZED VIEW GROUP revenues")
-    rows = grouped.sql("DESCRIBE MATERIALIZED VIEW GROUP revenue").collect()
+    with pytest.raises(PySparkException, match="'headwater.group': .* keeps no older versions to read"):
+        grouped.sql(
+            f"CREATE MATERIALIZED VIEW spark_catalog.{database(grouped)}.filed USING parquet "
+            "TBLPROPERTIES ('headwater.group' = 'revenue') AS SELECT 1 AS n"
+        )
+
+
+def test_frames_of_all_members_stay_at_one_epoch(grouped: SparkSession) -> None:
+    first = group(grouped)["epoch"]
+    rows = grouped.sql("DESCRIBE MATERIALIZED VIEW GROUP REVENUE").collect()
     assert [(row.table.split(".")[-1], row.role) for row in rows] == [
         ("quick", "member"),
         ("slow", "member"),
         ("s", "source"),
     ]
+    for row in rows:
+        assert grouped.sql(f"SELECT * FROM {row.table} VERSION AS OF {row.as_of}").count() == 1
+    old = headwater.read(grouped, "revenue")
+    grouped.sql("INSERT INTO s VALUES (1), (2)")
+    grouped.sql("REFRESH MATERIALIZED VIEW GROUP revenue")
+    assert [frame.collect()[0].n for frame in old.values()] == [1, 1]
+    assert [frame.collect()[0].n for frame in headwater.read(grouped, "revenue").values()] == [3, 3]
+    assert [frame.collect()[0].n for frame in headwater.read(grouped, "revenue", first).values()] == [1, 1]
+    assert grouped.conf.get(EPOCH, None) is None
+    with pytest.raises(PySparkException, match="there is no epoch 999"):
+        headwater.read(grouped, "revenue", 999)
+
+
+def test_a_cache_holds_the_table_itself(grouped: SparkSession) -> None:
+    grouped.conf.set(READ, "consistent")
+    grouped.sql("CACHE TABLE quick")
+    grouped.conf.set(READ, "latest")
+    assert grouped.catalog.isCached("quick")
+    grouped.conf.set(READ, "consistent")
+    grouped.sql("UNCACHE TABLE quick")
+    grouped.conf.set(READ, "latest")
+    assert not grouped.catalog.isCached("quick")

@@ -22,11 +22,13 @@ from headwater.cli.main import main
 from headwater.cli.serve import EngineError, doing, end, extended, report, serve
 from headwater.engine.tell.status import Condition
 from headwater.model.dependency import Dependency, Occurrence, Same
+from headwater.model.epoch import Epoch, TableState
 from headwater.model.event import (
     Altered,
     Changed,
     Declared,
     EngineLost,
+    EpochMade,
     Event,
     Failed,
     Made,
@@ -52,7 +54,7 @@ MONTHLY = Definition(
     dependencies=(Dependency("default.sales", (Occurrence((("month", Same("month")),)),)),),
     root="/warehouse/monthly",
 )
-HELPED = ("jar", "demo", "run", "status", "explain", "history", "cancel", "backfill", "whatif")
+HELPED = ("jar", "demo", "run", "status", "explain", "groups", "history", "cancel", "backfill", "whatif")
 
 
 class Here:
@@ -262,6 +264,21 @@ def test_a_failure_is_in_the_history_and_the_status(here: Here) -> None:
     [newest, _] = json.loads(here.run("history", "--json").output)
     assert (newest["status"], newest["error"]) == ("failed", "the disk is full")
     assert json.loads(here.run("status", "--json").output)["views"][0]["reason"] == "the disk is full"
+
+
+def test_groups(here: Here) -> None:
+    properties = (("headwater.group", "Revenue"),)
+    snapshot = "7@a242a32e-2776-4387-829a-f827189524f5:90802055"
+    here.record(lambda now, version: Altered(now, MONTHLY.view, properties))
+    states = TableState(MONTHLY.view, 12, snapshot), TableState("default.sales", 11, "")
+    here.record(lambda now, _: EpochMade(now, "revenue", Epoch(1, now, states[:1], states[1:])))
+    assert re.search(r"revenue +1 +1 ", here.run("groups").output)
+    assert re.search(r"default.monthly +member +1 +7 +12", here.run("groups", "REVENUE").output)
+    [told] = json.loads(here.run("groups", "--json").output)
+    assert (told["group"], told["epoch"]) == ("revenue", 1)
+    assert [(each["table"], each["as_of"]) for each in told["tables"]] == [(MONTHLY.view, 7), ("default.sales", None)]
+    refused = here.run("groups", "revenues")
+    assert refused.exit_code == 1 and "there is no group revenues; did you mean 'revenue'?" in refused.output
 
 
 def test_cancel(here: Here) -> None:

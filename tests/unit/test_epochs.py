@@ -12,10 +12,13 @@ from headwater.engine.groups.reading import read_states
 from headwater.engine.record.membership import MOST
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.group_rows import group_rows, state_rows
+from headwater.model.epoch import TableState
 from headwater.model.error import StatementError
 from headwater.model.event import Altered, Declared, EpochMade, Resumed, Suspended
 from headwater.model.partition import WHOLE
 from headwater.model.reason import Code
+from headwater.spark.tables.delta.snapshot import Snapshot
+from headwater.spark.tables.iceberg.at import At
 
 HOUR = 3_600_000
 
@@ -253,9 +256,35 @@ def test_the_rows_of_a_group_name_its_tables():
     [row] = group_rows(made.state, made.now)
     assert (row.group, row.members, row.epoch, row.oldest, row.lag, row.reason) == ("revenue", 2, 1, 1, 0, None)
     made.declare(member("late", "s"))
-    found = [(each.table, each.role, each.version is not None) for each in state_rows(made.state, "revenue")]
+    found = [(each.table, each.role, each.epoch == 1) for each in state_rows(made.state, "revenue")]
     members_first = [("by_day", "member", True), ("by_shop", "member", True), ("late", "member", False)]
     assert found == [*members_first, ("s", "source", True)]
+
+
+def test_rows_are_those_of_the_epoch_that_is_asked_for():
+    made = shop()
+    change(made, "s", WHOLE, 11)
+    made.drain()
+    first, newest = state_rows(made.state, "revenue", 1), state_rows(made.state, "revenue")
+    assert {each.epoch for each in first} == {1} and {each.epoch for each in newest} == {2}
+    assert all(each.version < each.newest for each in first) and all(each.version == each.newest for each in newest)
+    with pytest.raises(StatementError, match="there is no epoch 3; the newest is 2"):
+        state_rows(made.state, "revenue", 3)
+
+
+@pytest.mark.parametrize(
+    "snapshot, number",
+    [
+        (str(Snapshot(0, "a242", "90")), 0),
+        (str(Snapshot(7, "a242", "90", told=5)), 7),
+        (str(At(8533180192018, 1, 0)), 8533180192018),
+        (str(At(0, 1, 0)), None),
+        ("12 " + "f" * 32, None),
+        ("", None),
+    ],
+)
+def test_any_engine_reads_a_snapshot_of_a_lake_table_by_its_number(snapshot, number):
+    assert TableState("t", 1, snapshot).as_of == number
 
 
 def test_a_view_that_is_declared_again_stays_a_member():

@@ -16,6 +16,7 @@ COMMANDS = {
     "run": "serve",
     "status": "status",
     "explain": "explain",
+    "groups": "group_tables",
     "history": "inspect",
     "cancel": "inspect",
     "verify": "serve",

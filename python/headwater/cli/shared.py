@@ -29,7 +29,7 @@ HALF_URL = re.compile(r"postgresql(\+\w+)?:(?!//)")
 """The URL of a database with a slash too few. It may have a password in it, which the path of a file shows."""
 
 PIPE_WIDTH = 1000
-SHOWN_AS_TIME = ("fresh_to", "refreshed_at", "started_at")
+SHOWN_AS_TIME = ("fresh_to", "refreshed_at", "started_at", "made_at")
 
 
 class StoreParameter(click.ParamType):

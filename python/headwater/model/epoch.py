@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from attrs import frozen
 
 from headwater.model.partition import Version
+
+_NUMBERED = re.compile(r"([1-9]\d*|0(?=@))[@.].*")
+"""Snapshots of lake tables begin with a number: ``7@a242:90`` of Delta, ``532.1.0`` of Iceberg. 0 is none there."""
 
 
 @frozen
@@ -19,6 +24,12 @@ class TableState:
     table: str
     version: Version
     snapshot: str
+
+    @property
+    def as_of(self) -> int | None:
+        """The number after ``VERSION AS OF``, by which any engine reads this state; ``None`` where there is none."""
+        found = _NUMBERED.fullmatch(self.snapshot)
+        return None if found is None else int(found[1])
 
 
 @frozen

@@ -37,9 +37,7 @@ def read_states(state: State, tables: Collection[str], epoch: int | None, source
     Raises:
         StatementError: one of them cannot be read at that moment.
     """
-    if epoch is not None and epoch > state.numbered:
-        newest = f"the newest is {state.numbered}" if state.numbered else "there is none yet"
-        raise StatementError(f"there is no epoch {epoch}; {newest}. Where a store was lost, numbers begin anew")
+    _require(state, epoch)
     at = epoch or state.numbered
     found = {}
     for table in tables:
@@ -53,7 +51,23 @@ def read_states(state: State, tables: Collection[str], epoch: int | None, source
     return ReadStates(at, found)
 
 
+def epoch_at(state: State, group: str, number: int | None) -> Epoch:
+    """The newest epoch of a group up to a number; ``None``: of all.
+
+    Raises:
+        StatementError: it is not there.
+    """
+    _require(state, number)
+    return _epoch(state, group, number or state.numbered)
+
+
 # --- inside
+
+
+def _require(state: State, epoch: int | None) -> None:
+    if epoch is not None and epoch > state.numbered:
+        newest = f"the newest is {state.numbered}" if state.numbered else "there is none yet"
+        raise StatementError(f"there is no epoch {epoch}; {newest}. Where a store was lost, numbers begin anew")
 
 
 def _member(state: State, group: str, name: str, at: int) -> TableState:

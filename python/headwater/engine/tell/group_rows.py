@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from attrs import astuple, frozen
 
 from headwater.engine.groups.epochs import is_readable, members, next_epoch
+from headwater.engine.groups.reading import epoch_at
 from headwater.engine.requests.coverage import unresolved
 from headwater.engine.tell.columns import Time, columns_of
 from headwater.engine.tell.status import Row
@@ -44,19 +45,21 @@ class GroupRow:
 
 @frozen
 class StateRow:
-    """A table in the newest epoch of a group, as ``DESCRIBE MATERIALIZED VIEW GROUP`` has it.
+    """A table in an epoch of a group, as ``DESCRIBE MATERIALIZED VIEW GROUP`` has it.
 
     Attributes:
         role: ``member`` or ``source``.
+        epoch: the number of the epoch.
+        as_of: the number after ``VERSION AS OF``, by which any engine reads this state.
         version: the newest change that it shows.
-        snapshot: the table's own value for that state.
         newest: the newest version on record.
     """
 
     table: str
     role: str
+    epoch: int | None
+    as_of: int | None
     version: int | None
-    snapshot: str | None
     newest: int | None
 
     @property
@@ -73,15 +76,18 @@ def group_rows(state: State, now: int) -> list[GroupRow]:
     return [_group(state, each, now) for each in sorted(state.index.grouped)]
 
 
-def state_rows(state: State, group: str) -> list[StateRow]:
-    """The members of a group and their sources, as the newest epoch has them."""
-    epochs = state.groups.get(group, ())
-    newest = epochs[-1] if epochs else Epoch(0, 0, (), ())
-    named = {each.table for each in newest.members}
-    found = [_row(state, each, "member") for each in newest.members]
+def state_rows(state: State, group: str, at: int | None = None) -> list[StateRow]:
+    """The members of a group and their sources, as the newest epoch has them, or the newest one up to a number.
+
+    Raises:
+        StatementError: that epoch is not there.
+    """
+    shown = epoch_at(state, group, at) if at or state.groups.get(group) else Epoch(0, 0, (), ())
+    named = {each.table for each in shown.members}
+    found = [_row(state, shown, each, "member") for each in shown.members]
     missing = [each for each in members(state, group) if each not in named]
-    found += [StateRow(each, "member", None, None, _highest(state, each)) for each in missing]
-    return found + [_row(state, each, "source") for each in newest.sources]
+    found += [StateRow(each, "member", None, None, None, _highest(state, each)) for each in missing]
+    return found + [_row(state, shown, each, "source") for each in shown.sources]
 
 
 def readable(state: State, group: str) -> list[Epoch]:
@@ -92,8 +98,8 @@ def readable(state: State, group: str) -> list[Epoch]:
 # --- inside
 
 
-def _row(state: State, each: TableState, role: str) -> StateRow:
-    return StateRow(each.table, role, each.version, each.snapshot or None, _highest(state, each.table))
+def _row(state: State, shown: Epoch, each: TableState, role: str) -> StateRow:
+    return StateRow(each.table, role, shown.number, each.as_of, each.version, _highest(state, each.table))
 
 
 def _group(state: State, group: str, now: int) -> GroupRow:

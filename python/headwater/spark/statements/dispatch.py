@@ -149,7 +149,7 @@ class Statements:
             case syntax.ShowGroups():
                 return AnswerRows.of(GROUPS, self._groups.shown())
             case syntax.DescribeGroup(group):
-                return AnswerRows.of(STATES, self._groups.described(group))
+                return AnswerRows.of(STATES, self._groups.described(group, message.session))
             case syntax.RefreshGroup(group):
                 return AnswerRows.of(GROUPS, self._groups.refresh(group, message.id))
             case syntax.Explain(name):

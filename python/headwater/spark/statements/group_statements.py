@@ -40,11 +40,16 @@ class Groups:
         now = self._recorder.clock.now()
         return [each.row for each in self._recorder.read(lambda state: group_rows(state, now))]
 
-    def described(self, name: str) -> list[wire.Row]:
-        """``DESCRIBE MATERIALIZED VIEW GROUP``"""
+    def described(self, name: str, session: wire.Session) -> list[wire.Row]:
+        """``DESCRIBE MATERIALIZED VIEW GROUP``, at the epoch that the session names.
+
+        Raises:
+            StatementError: there is no such group, or epoch.
+        """
         self._recorder.sync()
-        group = self._known(name)
-        return [each.row for each in self._recorder.read(lambda state: state_rows(state, group))]
+        group, at = self._known(name), session.settings.get("spark.headwater.read.epoch", "")
+        number = int(at) if at.strip().isdecimal() else None
+        return [each.row for each in self._recorder.read(lambda state: state_rows(state, group, number))]
 
     def refresh(self, name: str, token: int) -> list[wire.Row]:
         """``REFRESH MATERIALIZED VIEW GROUP``: waits for an epoch with all that is recorded now.

@@ -42,7 +42,10 @@ case class ConsistentReads(session: SparkSession) extends Rule[LogicalPlan] {
       plan.resolveOperatorsUp {
         case relation: UnresolvedRelation if asks(relation, written) =>
           pinning.key(relation.multipartIdentifier).flatMap(name => statement.pins.get(name).map(name -> _)).fold[LogicalPlan](
-            relation) { case (name, pin) => pinning.pinned(relation, name, pin) }
+            relation) { case (name, pin) =>
+            PublishedSnapshot(session).forget(relation.multipartIdentifier) // which may not know so new a snapshot
+            pinning.pinned(relation, name, pin)
+          }
       }
     }
   }

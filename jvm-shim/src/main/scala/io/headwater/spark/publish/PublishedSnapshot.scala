@@ -3,7 +3,7 @@ package io.headwater.spark
 import scala.util.Try
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
+import org.apache.spark.sql.catalyst.analysis.{RelationTimeTravel, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
@@ -22,16 +22,23 @@ case class PublishedSnapshot(session: SparkSession) extends Rule[LogicalPlan] {
 
   override def apply(plan: LogicalPlan): LogicalPlan = {
     plan.foreach {
-      case relation: UnresolvedRelation if relation.getTagValue(Fresh).isEmpty =>
-        relation.setTagValue(Fresh, ())
-        renew(relation.multipartIdentifier)
+      case relation: UnresolvedRelation => renew(relation)
+      case RelationTimeTravel(relation: UnresolvedRelation, _, _) => renew(relation)
       case _ =>
     }
     plan
   }
 
-  private def renew(name: Seq[String]): Unit =
-    if (!Access.classic(session).sessionState.catalog.isTempView(name)) Access.meant(session, name).foreach {
+  private def renew(relation: UnresolvedRelation): Unit =
+    if (relation.getTagValue(Fresh).isEmpty) {
+      relation.setTagValue(Fresh, ())
+      if (!Access.classic(session).sessionState.catalog.isTempView(relation.multipartIdentifier))
+        forget(relation.multipartIdentifier, isOld)
+    }
+
+  /** Lets a catalog that keeps tables load one anew, if it may be old. */
+  private[spark] def forget(name: Seq[String], isOld: (TableCatalog, Identifier) => Boolean = (_, _) => true): Unit =
+    Access.meant(session, name).foreach {
       case (tables: TableCatalog, identifier) if isKeeping(tables) && isOld(tables, identifier) => tables.invalidateTable(identifier)
       case _ =>
     }

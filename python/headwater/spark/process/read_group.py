@@ -1,0 +1,43 @@
+"""Frames of all members of a group at one epoch."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.model.error import StatementError
+from headwater.spark.jvm import sql
+
+EPOCH = "spark.headwater.read.epoch"
+
+
+def read(spark: SparkSession, group: str, epoch: int | None = None) -> dict[str, DataFrame]:
+    """The members of a group as frames at one epoch, by their names.
+
+        views = headwater.read(spark, "revenue")
+        views["shop.by_day"].join(views["shop.by_shop"], ...)
+
+    The frames stay at that epoch, however often they are read, until ``headwater.retain`` ends it. The session may be
+    one of Spark Connect.
+
+    Args:
+        epoch: its number; ``None``: the newest one.
+
+    Raises:
+        StatementError: a member is not in that epoch.
+        pyspark.errors.PySparkException: there is no such group, or no such epoch.
+    """
+    before = spark.conf.get(EPOCH, None)
+    if epoch is not None:
+        spark.conf.set(EPOCH, str(epoch))
+    try:
+        rows = spark.sql(f"DESCRIBE MATERIALIZED VIEW GROUP {sql.identifier(group)}").collect()
+    finally:
+        if epoch is not None:
+            spark.conf.unset(EPOCH) if before is None else spark.conf.set(EPOCH, before)
+    members = {row["table"]: row["as_of"] for row in rows if row["role"] == "member"}
+    if missing := [name for name, number in members.items() if number is None]:
+        raise StatementError(f"{', '.join(missing)} is in no epoch of {group} yet")
+    return {
+        name: spark.sql(f"SELECT * FROM {sql.quoted(name)} VERSION AS OF {int(number)}")
+        for name, number in members.items()
+    }
