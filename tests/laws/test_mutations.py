@@ -121,6 +121,13 @@ BY_EXAMPLE = {
     "equal rows have one rank": ("test_window_foremost.py",),
     "the first rows are as many as any condition says": ("test_window_foremost.py",),
     "what is kept of older versions goes stale": ("test_common_cut.py",),
+    "members agree on a table without states at once": ("test_epochs.py",),
+    "what an epoch names is deleted": ("test_epochs.py",),
+    "a snapshot of another table is read": ("test_epochs.py",),
+    "an epoch is read that came later": ("test_epochs.py",),
+    "a dropped view stays in its epochs": ("test_epochs.py",),
+    "a group that convenes goes on as before": ("test_meeting.py",),
+    "a group never convenes": ("test_meeting.py",),
     "the first rows are one more": ("test_window_foremost.py",),
     "a method that was dearer is taken again": ("test_regret.py",),
     "a dear method waits for the same change to be cheap": ("test_regret.py",),
@@ -388,8 +395,8 @@ MUTATIONS = {
     ),
     "a view goes back to an older state": (
         "engine/requests/common_cut.py",
-        "    own = StateSpan(0, {each: view.holds[each] for each in tables if each in view.holds})\n",
-        "    own = StateSpan(0, {})\n",
+        "    own = StateSpan(0, {each: view.holds[each] for each in tables if each in view.holds}, later)\n",
+        "    own = StateSpan(0, {}, later)\n",
     ),
     "a change passes an older one of another partition that waits": (
         "engine/decide/readiness.py",
@@ -1177,6 +1184,48 @@ MUTATIONS = {
         "engine/record/transition.py",
         "    if record.created != event.created:\n        record.watermark = None\n",
         "",
+    ),
+    # --- groups
+    "a member of an epoch shows two states of a table": (
+        "engine/groups/epochs.py",
+        "    if apart := went_back(walks):\n        return",
+        "    if apart := None:\n        return",
+    ),
+    "a base table has a state that came after an epoch": (
+        "engine/groups/epochs.py",
+        "    known = [each for each in (*record.past, record.highest) if each < until]\n",
+        "    known = [*record.past, record.highest]\n",
+    ),
+    "members agree on a table without states at once": (
+        "engine/groups/epochs.py",
+        "            if table in above(state, name) and late:\n",
+        "            if False:\n",
+    ),
+    "what an epoch names is deleted": (
+        "engine/groups/epochs.py",
+        "    if oldest_named is None or record is None or oldest_named == record.highest:\n",
+        "    if True:\n",
+    ),
+    "a snapshot of another table is read": ("engine/groups/epochs.py", " and known.version >= record.began\n", "\n"),
+    "an epoch is read that came later": (
+        "engine/groups/reading.py",
+        "    found = next((each for each in reversed(known) if each.number <= at), None)\n",
+        "    found = next(reversed(known), None)\n",
+    ),
+    "a dropped view stays in its epochs": (
+        "engine/record/membership.py",
+        "        state.groups[each] = tuple(_without(known, name) for known in state.groups.get(each, ()))\n",
+        "        pass\n",
+    ),
+    "a group that convenes goes on as before": (
+        "engine/requests/meeting.py",
+        "    return {} if any(_meet(each, place) for each in versions.get(name, ())) else place.until\n",
+        "    return {}\n",
+    ),
+    "a group never convenes": (
+        "engine/decide/kernel.py",
+        "    return Record(Convened(now, late[0])) if late else None\n",
+        "    return None\n",
     ),
     # --- the observer
     "a partition that is gone is not noticed": (

@@ -22,6 +22,7 @@ from headwater.model.event import (
     Budgeted,
     CancelAsked,
     Changed,
+    Convened,
     Declared,
     Dropped,
     EngineLost,
@@ -125,6 +126,7 @@ KINDS = {
     EpochMade: st.builds(
         EpochMade, numbers, texts, st.builds(Epoch, numbers, numbers, st.tuples(states), st.tuples(states))
     ),
+    Convened: st.builds(Convened, numbers, texts),
     EngineLost: st.builds(EngineLost, numbers, numbers),
 }
 

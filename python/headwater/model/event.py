@@ -345,6 +345,15 @@ class EpochMade:
 
 
 @frozen
+class Convened:
+    """The members of a group have shown no common state for too long. Until its next epoch, they run for states that
+    others show."""
+
+    at: int
+    group: str
+
+
+@frozen
 class EngineLost:
     """An engine is gone: what it was running is pending again, and nothing that it kept is there."""
 
@@ -376,6 +385,7 @@ Event = (
     | Unreadable
     | Budgeted
     | EpochMade
+    | Convened
     | EngineLost
 )
 

@@ -163,7 +163,8 @@ class Index:
             learned since (see ``engine.waits.ration``).
         stale, ripe, idle: which views can run as far as their inputs are concerned, which need not because nothing that
             they read changed, and for which that has to be found out anew (see ``engine.decide.readiness``).
-        grouped: the members of each group; ``regrouped``: the groups that may have another epoch.
+        grouped: the members of each group; ``regrouped``: the groups that may have another epoch; ``apart``: those
+            whose members showed no common state when they were looked at last.
     """
 
     order: dict[str, int] = Factory(dict)
@@ -183,3 +184,4 @@ class Index:
     idle: dict[str, tuple[Needs, Needs]] = Factory(dict)
     grouped: dict[str, set[str]] = Factory(dict)
     regrouped: set[str] = Factory(set)
+    apart: set[str] = Factory(set)

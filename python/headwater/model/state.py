@@ -257,6 +257,7 @@ class State:
         budget: what refreshing may cost; ``None``: no limit.
         groups: the epochs of each group that are kept, the newest last.
         numbered: the number of the newest epoch of all groups.
+        convened: the groups whose members run for states that others show, until their next epoch.
         index: facts that follow from the rest.
     """
 
@@ -274,6 +275,7 @@ class State:
     budget: Budget | None = None
     groups: dict[str, tuple[Epoch, ...]] = Factory(dict)
     numbered: int = 0
+    convened: set[str] = Factory(set)
     index: Index = field(factory=Index, eq=False)
 
     def definition(self, view: str) -> Definition | None:
@@ -313,4 +315,4 @@ def copied_record(record: Changing) -> Changing:
 
 
 def _own(value: Any) -> Any:
-    return value.copy() if isinstance(value, dict) else value
+    return value.copy() if isinstance(value, dict | set) else value

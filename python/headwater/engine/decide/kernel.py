@@ -18,7 +18,7 @@ from attrs import evolve
 from headwater.engine.decide.flight import Flight, Flights, Stage, bases, published, seen, unpinned
 from headwater.engine.decide.readiness import Choice, regrouped, skipped, unneeded, unspread_images
 from headwater.engine.decide.starting import Capacity, decided, next_start
-from headwater.engine.groups.epochs import next_epoch
+from headwater.engine.groups.epochs import convenes_at, next_epoch
 from headwater.engine.methods.basis import strict
 from headwater.engine.methods.choice import refusal
 from headwater.engine.requests.ahead import awaits_publication, prepares, wanted_of
@@ -26,7 +26,7 @@ from headwater.engine.requests.coverage import images_of_readers
 from headwater.engine.requests.limits import GRACE, overdue
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Publish, Record, Release
 from headwater.model.epoch import Epoch
-from headwater.model.event import FRESH, EngineLost, EpochMade, Failed, Prepared, Reworked
+from headwater.model.event import FRESH, Convened, EngineLost, EpochMade, Failed, Prepared, Reworked
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.model.work import NoMethod, whole
@@ -201,14 +201,17 @@ def _skip(state: State, mine: Flights, now: int) -> Command | None:
 
 
 def _epoch(state: State, now: int) -> Record | None:
-    """Makes the next epoch of a group whose members agree on a newer state."""
-    groups = regrouped(state)
+    """Makes the next epoch of a group whose members agree on a newer state. A group whose members do not agree for too
+    long convenes."""
+    groups, apart = regrouped(state), state.index.apart
     for group in sorted(groups):
         found = next_epoch(state, group, now)
         if isinstance(found, Epoch):
             return Record(EpochMade(now, group, found))
         groups.discard(group)
-    return None
+        (apart.add if isinstance(found, Reason) and found.code is Code.GROUP_APART else apart.discard)(group)
+    late = [each for each in sorted(apart - state.convened) if now >= convenes_at(state, each)]
+    return Record(Convened(now, late[0])) if late else None
 
 
 def _start(state: State, mine: Flights, number: int, capacity: Capacity, now: int) -> Command | None:

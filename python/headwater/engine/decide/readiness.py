@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from attrs import evolve, frozen
 
+from headwater.engine.groups.epochs import convenes_at
 from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.common_cut import Common, common_cut
 from headwater.engine.requests.limits import AHEAD, GRACE, HALTED, LONGEST_BACK_OFF, latest_end
@@ -148,6 +149,7 @@ def wake_at(state: State, now: int) -> int | None:
         times.append(state.views[name].retry_at)
         by_group = zip(groups, _ends(state, name, groups), strict=True)
         times += [at(origin) for each, at in by_group for origin in _origins(each.needs)]
+    times += [convenes_at(state, each) for each in state.index.apart - state.convened]
     for run in state.running.values():
         if (until := latest_end(state, run, min(run.started.at, now))) is not None:
             times += [until, until + GRACE]
@@ -195,12 +197,16 @@ def _ripe_views(state: State) -> dict[str, tuple[Ripe, ...]]:
 
 def _look_again(state: State) -> None:
     """Brings up to date what is kept of readiness, for the views that ``engine.record.queue`` noted only."""
+    for group in state.convened:  # where a member runs to depends on all others
+        members = state.index.grouped.get(group, set())
+        if not members.isdisjoint(state.index.stale):
+            state.index.stale |= members
     for name in sorted(state.index.stale):
         state.index.ripe.pop(name, None)
         state.index.idle.pop(name, None)
         if name in state.views:
-            if (group := state.views[name].definition.policy.group) is not None:
-                state.index.regrouped.add(group)
+            if (mine := state.views[name].definition.policy.group) is not None:
+                state.index.regrouped.add(mine)
             found = _sorted_out(state, name)
             if found.ripe:
                 state.index.ripe[name] = found.ripe
@@ -235,7 +241,10 @@ def _sorted_out(state: State, name: str) -> _Found:
     agreed = common_cut(state, name)
     split = agreed if isinstance(agreed, Apart) else None
     lacking = lacked(state, view, agreed) if isinstance(agreed, Common) else frozenset()
-    asked = [evolve(each, awaited=each.awaited | each.origins & lacking) for each in asked] if lacking else asked
+    if lacking and isinstance(agreed, Common) and agreed.meets:
+        asked = [_Asked(each.origins - lacking, each.awaited - lacking) for each in asked]
+    elif lacking:
+        asked = [evolve(each, awaited=each.awaited | each.origins & lacking) for each in asked]
     kept = _in_order(state, view, asked) if split is None else None
     if kept is not None and any(each.alone and not some for each, some in zip(asked, kept, strict=True)):
         split = out_of_order(state, view, [each.awaited for each in asked])

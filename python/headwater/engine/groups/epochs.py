@@ -9,10 +9,10 @@ are made from: also of a table that one member alone shows, its version is to sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 
-from headwater.engine.requests.common_cut import above, has_states, lets_go, loose, walk, went_back
+from headwater.engine.requests.common_cut import above, disagreement, has_states, lets_go, loose, walk, went_back
 from headwater.engine.requests.coverage import unresolved
 from headwater.engine.requests.cut import newest, oldest
 from headwater.engine.requests.spans import Walk
@@ -24,6 +24,9 @@ from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.model.view import Definition
 
+UNPROMISED = 60_000
+"""The freshness (ms) that counts for a group in which no member promises one."""
+
 
 def members(state: State, group: str) -> tuple[str, ...]:
     """The views of a group, in the order of their names."""
@@ -31,27 +34,40 @@ def members(state: State, group: str) -> tuple[str, ...]:
 
 
 def next_epoch(state: State, group: str, now: int) -> Epoch | Reason | None:
-    """The epoch that follows the last one at a time (ms), or why there is none; ``None`` if nothing is newer."""
-    names = members(state, group)
-    tables = sorted({table for name in names for table in above(state, name)})
+    """The epoch that follows the last one at a time (ms), or why there is none; ``None`` if no member has a newer
+    version than in the last one."""
+    names, tables = members(state, group), _tables(state, group)
     stated = [each for each in tables if has_states(state, each)]
     if why := next(filter(None, (_unfit(state, each, stated) for each in names)), None):
         return why
     walks = {each: walk(state, each, stated) for each in names}
+    first = disagreement(walks)
     if apart := went_back(walks):
         return Reason(Code.GROUP_APART, _said(apart))
     if why := _undated(state, walks, [each for each in tables if not has_states(state, each)]):
         return why
-    found = tuple(_state(state, name, walks[name].chosen.version or state.tables[name].highest) for name in names)
-    known = state.groups.get(group, ())
-    before = {each.table: each.version for each in known[-1].members} if known else {}
-    if before == {each.table: each.version for each in found}:
-        return None
-    if late := next((each.table for each in found if each.version < before.get(each.table, 0)), None):
-        return Reason(Code.GROUP_APART, f"only versions of {late} agree that are older than that of the last epoch")
+    found, before = _states(state, walks), _last(state, group)
+    if any(version < before.get(name, 0) for name, version in _versions(found).items()):
+        return Reason(Code.GROUP_APART, "the members agree on no version that is not older than the last epoch")
+    if before == _versions(found):
+        return None if first is None else Reason(Code.GROUP_APART, _said(first))
     span = _together(walks)
     bases = [each for each in tables if each not in state.views and each in state.tables]
     return Epoch(state.numbered + 1, now, found, tuple(_newest(state, each, span) for each in bases))
+
+
+def lacks_since(state: State, group: str) -> int | None:
+    """When the oldest recorded change came that the newest epoch of a group lacks (ms); ``None`` if it lacks none."""
+    epochs = state.groups.get(group, ())
+    return min(_lacks(state, group, epochs[-1] if epochs else None), default=None)
+
+
+def convenes_at(state: State, group: str) -> int:
+    """When the members of a group that show no common state are to meet (ms): half of the promised freshness after the
+    oldest change that its epoch lacks."""
+    promised = (state.views[each].definition.policy.freshness for each in members(state, group))
+    half = min((each for each in promised if each is not None), default=UNPROMISED) // 2
+    return (lacks_since(state, group) or 0) + half
 
 
 def is_readable(state: State, known: TableState) -> bool:
@@ -62,15 +78,12 @@ def is_readable(state: State, known: TableState) -> bool:
 
 def shows(state: State, group: str, version: Version) -> bool:
     """Whether the newest epoch of a group has all changes up to a version that reach its members."""
-    epochs = state.groups.get(group, ())
-    if not epochs or isinstance(next_epoch(state, group, 0), Reason | Epoch):
+    stated = [each for each in _tables(state, group) if has_states(state, each)]
+    walks = {each: walk(state, each, stated) for each in members(state, group)}
+    if went_back(walks) is not None or _versions(_states(state, walks)) != _last(state, group):
         return False
-    names = members(state, group)
-    tables = sorted({table for name in names for table in above(state, name) if has_states(state, table)})
-    walks = {each: walk(state, each, tables) for each in names}
-    if went_back(walks) is not None:
-        return False
-    owed = (origin for name in names for some in unresolved(state, name).values() for origin in some)
+    others = (origin for name in walks for some in unresolved(state, name).values() for origin in some)
+    owed = (each for each in others if not has_states(state, state.origins[each].table))
     return min((*_together(walks).until.values(), *owed), default=inf) > version
 
 
@@ -98,6 +111,18 @@ def without_versions(definition: Definition) -> str:
 
 
 # --- inside
+
+
+def _lacks(state: State, group: str, epoch: Epoch | None) -> Iterator[int]:
+    """When changes came that an epoch lacks (ms). Versions are times (see decision 19)."""
+    for name in members(state, group):
+        known = None if epoch is None else epoch.of(name)
+        for version, past in reversed(state.tables[name].past.items()):
+            if known is not None and version <= known.version:
+                break
+            yield from (change for _, change in past.first)
+        for origins in unresolved(state, name).values():
+            yield from (state.origins[each].at for each in origins)
 
 
 def _said(apart: Apart) -> str:
@@ -129,6 +154,27 @@ def _undated(state: State, walks: Mapping[str, Walk], tables: Iterable[str]) -> 
                 said = f"{table} has no snapshots, and {name} does not show all of its changes yet"
                 return Reason(Code.SOURCE_NO_SNAPSHOTS, said)
     return None
+
+
+def _tables(state: State, group: str) -> list[str]:
+    """All that the members of a group are made from, and they themselves."""
+    return sorted({table for name in members(state, group) for table in above(state, name)})
+
+
+def _states(state: State, walks: Mapping[str, Walk]) -> tuple[TableState, ...]:
+    """The versions of members at which walks ended."""
+    chosen = {name: known.chosen.version or state.tables[name].highest for name, known in walks.items()}
+    return tuple(_state(state, name, version) for name, version in chosen.items())
+
+
+def _versions(states: Iterable[TableState]) -> dict[str, Version]:
+    return {each.table: each.version for each in states}
+
+
+def _last(state: State, group: str) -> dict[str, Version]:
+    """The versions in the last epoch of a group."""
+    known = state.groups.get(group, ())
+    return _versions(known[-1].members) if known else {}
 
 
 def _together(walks: Mapping[str, Walk]) -> StateSpan:

@@ -18,11 +18,20 @@ def made(state: State, event: EpochMade) -> None:
     """A group has another epoch. Those that were replaced more than ``headwater.retain`` ago go: the longest one of
     the members counts."""
     known = (*state.groups.get(event.group, ()), event.epoch)
-    names = state.index.grouped.get(event.group, ())
+    names = state.index.grouped.get(event.group, set())
     retain = max((state.views[each].definition.policy.retain for each in names), default=0)
     replaced = [each for each, after in pairwise(known) if after.at > event.epoch.at - retain]
     state.groups[event.group] = (*replaced[-MOST:], event.epoch)
     state.numbered = event.epoch.number
+    state.convened.discard(event.group)
+    state.index.stale |= names
+
+
+def convene(state: State, group: str) -> None:
+    """The members of a group run for states that others show, until its next epoch."""
+    if names := state.index.grouped.get(group):
+        state.convened.add(group)
+        state.index.stale |= names
 
 
 def regroup(state: State, name: str) -> None:
@@ -36,6 +45,8 @@ def regroup(state: State, name: str) -> None:
         if not grouped[each]:
             del grouped[each]
             state.groups.pop(each, None)
+            state.convened.discard(each)
+            state.index.apart.discard(each)
     if group is not None:
         grouped.setdefault(group, set()).add(name)
         state.index.regrouped.add(group)

@@ -61,6 +61,8 @@ def transition(state: State, event: events.Event) -> State:
             halts.unreadable(state, table, reason)
         case events.EpochMade():
             membership.made(state, event)
+        case events.Convened(group=group):
+            membership.convene(state, group)
         case events.EngineLost(engine=engine):
             queue.forget_engine(state, engine)
         case events.Dropped(view=view):

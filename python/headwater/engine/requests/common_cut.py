@@ -22,6 +22,7 @@ from headwater.engine.requests.ahead import prepared_by
 from headwater.engine.requests.coverage import unresolved, upstream
 from headwater.engine.requests.cut import carried, newest
 from headwater.engine.requests.limits import STUCK, follows
+from headwater.engine.requests.meeting import left_for_later
 from headwater.engine.requests.spans import Walk, older
 from headwater.model.index import Apart, Older, StateSpan
 from headwater.model.partition import Version
@@ -38,11 +39,13 @@ class Common:
         versions: of the sources; those without one are read as they are.
         until: the first change of each table that some of them lacks.
         behind: the source that lacks it.
+        meets: they lack what the view is to leave for a later run, so that its group meets.
     """
 
     versions: Mapping[str, Version] = Factory(dict)
     until: Mapping[str, Version] = Factory(dict)
     behind: Mapping[str, str] = Factory(dict)
+    meets: bool = False
 
     def lacks(self, table: str, change: Version) -> bool:
         """Whether the versions lack a change of a table."""
@@ -58,7 +61,13 @@ NOTHING = Common()
 def common_cut(state: State, name: str) -> Common | Apart:
     """The versions that a run of a view reads which starts now, or why there are none."""
     view = state.views.get(name)
-    if view is None or not is_strict(view):
+    if view is None:
+        return NOTHING
+    if later := left_for_later(state, name):
+        found = _meeting(state, view, later)
+        if isinstance(found, Common):
+            return found
+    if not is_strict(view):
         return NOTHING
     tables = shared(state, name)
     if not tables:
@@ -67,9 +76,25 @@ def common_cut(state: State, name: str) -> Common | Apart:
     return newest_of(state, view, tables, {each: walk(state, each, tables, ahead) for each in view.definition.sources})
 
 
-def newest_of(state: State, view: ViewState, tables: Sequence[str], walks: Mapping[str, Walk]) -> Common | Apart:
-    """The newest common cut of a view's sources, for the states of these tables. The walks end there."""
-    own = StateSpan(0, {each: view.holds[each] for each in tables if each in view.holds})
+def _meeting(state: State, view: ViewState, later: Mapping[str, Version]) -> Common | Apart:
+    """The newest common cut of a view's sources that lacks some changes."""
+    name, ahead = view.definition.view, view.definition.reads_ahead
+    tables = sorted({each for each in later if has_states(state, each)} | set(shared(state, name)))
+    walks = {each: walk(state, each, tables, ahead) for each in view.definition.sources}
+    found = newest_of(state, view, tables, walks, {each: later[each] for each in tables if each in later})
+    return evolve(found, meets=True) if isinstance(found, Common) else found
+
+
+def newest_of(
+    state: State,
+    view: ViewState,
+    tables: Sequence[str],
+    walks: Mapping[str, Walk],
+    later: Mapping[str, Version] = MappingProxyType({}),
+) -> Common | Apart:
+    """The newest common cut of a view's sources, for the states of these tables. The walks end there. ``later``: the
+    first change of each table that it is to lack."""
+    own = StateSpan(0, {each: view.holds[each] for each in tables if each in view.holds}, later)
     apart = went_back(walks, {view.definition.view: own}, lambda known: _is_before(state, view, known))
     if apart is not None:
         return apart
@@ -93,6 +118,11 @@ def went_back(
         if known is None or not known.back(apart.table, apart.change) or is_before(known):
             return apart
     return None
+
+
+def disagreement(walks: Mapping[str, Walk]) -> Apart | None:
+    """Why the versions that walks chose show no common state; ``None`` if they do."""
+    return _apart({each: known.chosen for each, known in walks.items()})
 
 
 def _is_before(state: State, view: ViewState, walk: Walk) -> bool:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from attrs import astuple, frozen
 
-from headwater.engine.groups.epochs import is_readable, members, next_epoch
+from headwater.engine.groups.epochs import is_readable, lacks_since, members, next_epoch
 from headwater.engine.groups.reading import epoch_at
-from headwater.engine.requests.coverage import unresolved
 from headwater.engine.tell.columns import Time, columns_of
 from headwater.engine.tell.status import Row
 from headwater.model.epoch import Epoch, TableState
@@ -113,28 +110,16 @@ def _group(state: State, group: str, now: int) -> GroupRow:
         None if newest is None else newest.number,
         epochs[0].number if epochs else None,
         None if newest is None else Time(newest.at),
-        None if newest is None else _lag(state, newest, now),
+        None if newest is None else _lag(state, group, now),
         None if reason is None else reason.text,
         None if reason is None else reason.code.value,
     )
 
 
-def _lag(state: State, epoch: Epoch, now: int) -> float:
-    """Seconds since the oldest recorded change that an epoch lacks."""
-    return max(0, now - min(_since(state, epoch), default=now)) / 1000
-
-
-def _since(state: State, epoch: Epoch) -> Iterator[int]:
-    """When changes were recorded that an epoch lacks (ms). Versions are times (see decision 19)."""
-    for member in epoch.members:
-        record = state.tables.get(member.table)
-        if record is None or member.table not in state.views:
-            continue
-        for version, past in record.past.items():
-            if version > member.version:
-                yield from (change for _, change in past.first)
-        for origins in unresolved(state, member.table).values():
-            yield from (state.origins[each].at for each in origins)
+def _lag(state: State, group: str, now: int) -> float:
+    """Seconds since the oldest recorded change that the newest epoch lacks."""
+    since = lacks_since(state, group)
+    return 0 if since is None else max(0, now - since) / 1000
 
 
 def _highest(state: State, table: str) -> int | None:

@@ -1,0 +1,82 @@
+"""Members of a group that convenes run up to a state that another member shows, before they go on.
+
+Example: ``v1`` ran for the changes 4, and 9 with 12, and ``v2`` ran for 4 with 9. They have no version in common. If
+the group convenes, the next run of ``v2`` leaves the changes after 12 for a later one, as ``v1`` has a version with 12.
+Then there is an epoch. ``v1`` goes on meanwhile, as its older versions can be read.
+
+That does for views what the merge process of [Garcia98] §4.3 does by transactions, and holds no view up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+
+from attrs import evolve
+
+from headwater.engine.requests.cut import carried, newest, oldest
+from headwater.engine.requests.spans import older
+from headwater.model.index import StateSpan
+from headwater.model.partition import Version
+from headwater.model.state import State
+
+MOST = 20
+"""So many versions of a member are looked at, the newest ones."""
+
+
+def left_for_later(state: State, name: str) -> Mapping[str, Version]:
+    """For each table, the first change that a run of a member leaves for a later run; empty if it may take all."""
+    view = state.views.get(name)
+    group = None if view is None else view.definition.policy.group
+    if group is None or group not in state.convened:
+        return {}
+    versions = {each: _versions(state, each) for each in sorted(state.index.grouped.get(group, ()))}
+    found = max(_places(versions), key=lambda each: each[0], default=None)
+    if found is None:
+        return {}
+    _, place = found
+    return {} if any(_meet(each, place) for each in versions.get(name, ())) else place.until
+
+
+# --- inside
+
+
+def _places(versions: Mapping[str, Sequence[StateSpan]]) -> Iterator[tuple[tuple[int, Version], StateSpan]]:
+    """The versions that some members have a match for, and all others can run up to. The greatest are those that most
+    members match, then the newest ones. What all members match is an epoch already."""
+    for mine in versions.values():
+        for place in mine:
+            matched = [any(_meet(each, place) for each in some) for some in versions.values()]
+            behind = (some and _is_before(some[0], place) for some in versions.values())
+            if not all(matched) and all(met or can for met, can in zip(matched, behind, strict=True)):
+                yield (sum(matched), max(place.holds.values(), default=0)), place
+
+
+def _versions(state: State, name: str) -> list[StateSpan]:
+    """What the versions of a member show, the newest first. One that a run makes now is the newest."""
+    view, record, run = state.views[name], state.tables[name], state.running.get(name)
+    if not record.highest or not record.pinned:
+        return []
+    found = [StateSpan(record.highest, view.holds), *older(state, name).spans[:MOST]]
+    until = carried(state, view.pending.values(), min)
+    if run is not None:
+        needs = [origins for _, origins in run.needs]
+        made = newest(view.holds, dict(run.holds), carried(state, needs, max))
+        came = oldest(carried(state, needs, min), until)
+        found = [evolve(each, until=oldest(each.until, came)) for each in found]
+        return [StateSpan(run.version, made, until), *found]
+    return [evolve(each, until=oldest(each.until, until)) for each in found]
+
+
+def _meet(one: StateSpan, other: StateSpan) -> bool:
+    """Whether two versions, and each by itself, are of one state of every table."""
+    return all(
+        change < min(one.until.get(table, inf), other.until.get(table, inf))
+        for each in (one, other)
+        for table, change in each.holds.items()
+    )
+
+
+def _is_before(last: StateSpan, place: StateSpan) -> bool:
+    """Whether the newest version of a member shows nothing beyond a place, so that a run can end there."""
+    return all(change < place.until.get(table, inf) for table, change in last.holds.items()) and _meet(place, place)
