@@ -34,9 +34,17 @@ def grouped(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Spa
     spark.sql(f"CREATE VIEW spark_catalog.{here}.both AS {named}")
     spark.sql("CREATE TEMPORARY VIEW both AS " + f"SELECT * FROM spark_catalog.{here}.both")
     yield spark
-    spark.sql("DROP VIEW both")
     for each in (READ, EPOCH):
         spark.conf.unset(each)
+    spark.sql("DROP VIEW both")
+    spark.sql(f"USE {place}")
+
+
+def database_of(spark: SparkSession) -> str:
+    """The database of the ordinary view, whatever catalog the session has."""
+    [row] = spark.sql("SHOW MATERIALIZED VIEW GROUPS").where("group = 'revenue'").collect()
+    [member, *_] = spark.sql(f"DESCRIBE MATERIALIZED VIEW GROUP {row.group}").collect()
+    return member.table.split(".")[-2]
 
 
 def group(spark: SparkSession) -> dict:
@@ -126,3 +134,60 @@ def test_a_cache_holds_the_table_itself(grouped: SparkSession) -> None:
     grouped.sql("UNCACHE TABLE quick")
     grouped.conf.set(READ, "latest")
     assert not grouped.catalog.isCached("quick")
+
+
+def test_a_table_that_a_statement_writes_is_read_as_it_is(grouped: SparkSession) -> None:
+    first = group(grouped)["epoch"]
+    grouped.sql("INSERT INTO s VALUES (1), (2)")
+    grouped.sql("REFRESH MATERIALIZED VIEW GROUP revenue")
+    grouped.conf.set(READ, "consistent, with sources")
+    grouped.conf.set(EPOCH, str(first))
+    assert grouped.table("s").count() == 1
+    place = grouped.sql("SELECT current_catalog() AS c, current_schema() AS d").collect()[0]
+    grouped.sql(f"CREATE VIEW spark_catalog.{database_of(grouped)}.ids AS SELECT id FROM {place.c}.{place.d}.s")
+    grouped.sql("INSERT OVERWRITE s SELECT id FROM s")
+    grouped.sql(f"INSERT OVERWRITE s SELECT id FROM spark_catalog.{database_of(grouped)}.ids")
+    grouped.sql("MERGE INTO s t USING (SELECT id FROM s) q ON t.id = q.id WHEN NOT MATCHED BY SOURCE THEN DELETE")
+    grouped.sql("DELETE FROM s WHERE id = 2")
+    grouped.conf.set(READ, "latest")
+    assert sorted(row.id for row in grouped.table("s").collect()) == [0, 1]
+
+
+def test_a_temporary_view_hides_no_member_within_an_ordinary_view(grouped: SparkSession) -> None:
+    first = group(grouped)["epoch"]
+    grouped.sql("INSERT INTO s VALUES (1), (2)")
+    grouped.sql("REFRESH MATERIALIZED VIEW GROUP revenue")
+    grouped.conf.set(EPOCH, str(first))
+    grouped.sql("CREATE TEMPORARY VIEW quick AS SELECT 77 AS n")
+    try:
+        assert grouped.sql("SELECT quick FROM both").collect()[0][0] == 1
+        assert grouped.sql("SELECT n FROM quick").collect()[0][0] == 77
+    finally:
+        grouped.sql("DROP VIEW quick")
+
+
+def test_a_member_is_read_by_its_key_from_any_catalog(grouped: SparkSession) -> None:
+    here = database_of(grouped)
+    other = "spark_catalog.default" if grouped.catalog.currentCatalog() == "lake" else "lake"
+    first = group(grouped)["epoch"]
+    grouped.sql("INSERT INTO s VALUES (1), (2)")
+    grouped.sql("REFRESH MATERIALIZED VIEW GROUP revenue")
+    grouped.sql(f"USE {other}")
+    assert [frame.collect()[0].n for frame in headwater.read(grouped, "revenue").values()] == [3, 3]
+    assert grouped.sql(f"SELECT * FROM spark_catalog.{here}.both").collect()[0] == (3, 3)
+    grouped.conf.set(READ, "consistent")
+    assert grouped.sql(f"SELECT * FROM spark_catalog.{here}.both").collect()[0] == (3, 3)
+    grouped.conf.set(EPOCH, str(first))
+    assert grouped.sql(f"SELECT * FROM spark_catalog.{here}.both").collect()[0] == (1, 1)
+
+
+def test_a_statement_that_keeps_a_query_reads_nothing_at_an_epoch(grouped: SparkSession) -> None:
+    here = database_of(grouped)
+    grouped.conf.set(EPOCH, "999999")
+    query = f"SELECT quick AS n FROM spark_catalog.{here}.both WHERE quick IN (SELECT n FROM quick)"
+    [[said]] = grouped.sql(f"CREATE MATERIALIZED VIEW above AS {query}").collect()
+    assert "1 row" in said
+    grouped.sql(f"CACHE TABLE spark_catalog.{here}.both")
+    grouped.conf.set(READ, "latest")
+    assert grouped.catalog.isCached(f"spark_catalog.{here}.both")
+    grouped.sql("CLEAR CACHE")

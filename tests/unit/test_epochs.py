@@ -10,11 +10,11 @@ from strategies import rename
 from headwater.engine.groups.epochs import is_readable, kept_since, members, next_epoch, shows
 from headwater.engine.groups.reading import read_states
 from headwater.engine.record.membership import MOST
-from headwater.engine.requests.limits import SETTLE
+from headwater.engine.requests.limits import AHEAD, SETTLE
 from headwater.engine.tell.group_rows import group_rows, state_rows
 from headwater.model.epoch import TableState
 from headwater.model.error import StatementError
-from headwater.model.event import Altered, Declared, EpochMade, Resumed, Suspended
+from headwater.model.event import Advanced, Altered, Changed, Declared, EpochMade, Resumed, Suspended
 from headwater.model.partition import WHOLE
 from headwater.model.reason import Code
 from headwater.spark.tables.delta.snapshot import Snapshot
@@ -128,10 +128,17 @@ def test_a_renamed_member_keeps_its_epochs():
     assert read_states(made.state, ["by_night"], None, False).states == {"by_night": known}
 
 
+def test_the_only_member_of_a_group_is_renamed():
+    made = machine({"s": ""}, member("by_day", "s"), lakes=("s",))
+    rename(made, "by_day", "by_night")
+    assert [each.of("by_night").version for each in epochs(made)] and members(made.state, "revenue") == ("by_night",)
+
+
 def test_an_epoch_is_gone_for_a_member_that_was_redefined():
     made = shop()
     made.declare(member("by_day", "s", fingerprint="2"))
     assert read_states(made.state, ["by_day"], None, False).states, "the old rows can be read until there are others"
+    assert "by_day is to be refreshed as by_day was redefined" in next_epoch(made.state, "revenue", made.now).text
     run(made, "by_day")
     assert len(epochs(made)) == 2 and read_states(made.state, ["by_day"], None, False).epoch == 2
     assert "epoch 1 of revenue is gone for by_day, which can be read at the epochs 2" in refused(
@@ -195,11 +202,70 @@ def _numbered(epoch, number):
 
 def test_what_an_epoch_names_is_not_deleted():
     made = shop()
-    assert kept_since(made.state, "by_shop") is None
+    assert kept_since(made.state, "by_shop", made.now) is None
     change(made, "s", WHOLE, 11)
     run(made, "by_shop")
-    assert kept_since(made.state, "by_shop") == made.state.tables["by_shop"].highest
-    assert kept_since(made.state, "by_day") is None and kept_since(made.state, "s") is None
+    replaced = made.state.tables["by_shop"].highest
+    assert kept_since(made.state, "by_shop", made.now) == replaced - AHEAD
+    assert kept_since(made.state, "by_day", made.now) is None and kept_since(made.state, "s", made.now) is None
+    run(made, "by_day")
+    assert kept_since(made.state, "by_shop", made.now) == replaced - AHEAD, "the replaced epoch is kept for its time"
+    assert kept_since(made.state, "by_shop", made.now + 2 * HOUR) is None
+
+
+def test_an_epoch_has_the_snapshot_of_a_compaction():
+    """The one before may be cleaned up, as its version is the newest one still."""
+    made = shop()
+    made.record(lambda _: Advanced(made.now, "by_shop", "compacted"))
+    made.record(lambda _: Advanced(made.now, "s", "optimized"))
+    assert epochs(made)[-1].of("by_shop").snapshot == "compacted"
+    assert epochs(made)[-1].of("s").snapshot == "optimized" and epochs(made)[-1].of("by_day").snapshot != "compacted"
+
+
+def test_a_base_table_of_a_member_that_left_is_read_as_it_is():
+    made = machine({"s": "", "t": ""}, member("by_s", "s"), member("by_t", "t"), lakes=("s", "t"))
+    assert read_states(made.state, ["s", "t"], None, True).states.keys() == {"s", "t"}
+    made.drop("by_s")
+    assert read_states(made.state, ["s", "t"], None, True).states.keys() == {"t"}
+
+
+def test_no_epoch_has_an_older_state_of_a_base_table():
+    made = machine({"s": "", "t": ""}, member("by_day", "s"), member("by_t", "t"), lakes=("s", "t"))
+    made.declare(view("late", "", "s", format="delta"))
+    made.drain()
+    change(made, "s", WHOLE, 11)
+    run(made, "by_day")
+    shown = epochs(made)[-1].of("s")
+    made.record(lambda _: Altered(made.now, "late", (("headwater.group", "revenue"),)))
+    made.record(lambda _: Altered(made.now, "by_day", ()))
+    made.step()
+    assert epochs(made)[-1].of("s") == shown
+    assert "only on states of s from before the last epoch" in next_epoch(made.state, "revenue", made.now).text
+    run(made, "late")
+    assert epochs(made)[-1].of("late") is not None and epochs(made)[-1].of("s") == shown
+
+
+def test_a_source_that_cannot_be_read_as_it_was_has_a_new_epoch():
+    """Other columns of a table make no run where no member reads them."""
+    made = shop()
+    before = made.state.tables["s"]
+    made.record(
+        lambda version: Changed(
+            made.now, version, "s", (), "other columns", before.created, "got a column", snapshot="later", pinned=True
+        )
+    )
+    made.drain()
+    known = epochs(made)[-1].of("s")
+    assert is_readable(made.state, known) and known.version == made.state.tables["s"].highest
+
+
+def test_members_that_none_is_left_of_make_no_epoch():
+    made = shop()
+    made.declare(member("late", "s"))
+    for each in ("by_day", "by_shop"):
+        made.record(lambda _, each=each: Altered(made.now, each, ()))
+    [row] = group_rows(made.state, made.now)
+    assert row.members == 1 and "late was not filled yet" in row.reason
 
 
 def test_a_number_is_a_moment_of_all_groups():

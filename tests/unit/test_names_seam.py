@@ -66,6 +66,7 @@ KNOWN_PYTHON = {
         "memory.buffers.wiring": ["(settings.memory_path or '').lower"],
         "spark.defining.options": ["wanted.lower"],
         "spark.defining.stated_maps": ["value.strip().lower"],
+        "spark.tables.delta.retention": ["text.strip().lower"],
         "spark.jvm.settings": ["text.lower"],
         "spark.jvm.wire": ["kind.__name__.lower"],
         "spark.process.store_location": ["key.lower"],

@@ -165,6 +165,7 @@ class Index:
             they read changed, and for which that has to be found out anew (see ``engine.decide.readiness``).
         grouped: the members of each group; ``regrouped``: the groups that may have another epoch; ``apart``: those
             whose members showed no common state when they were looked at last.
+        places: where the members of a group are to meet (see ``engine.requests.meeting``).
     """
 
     order: dict[str, int] = Factory(dict)
@@ -185,3 +186,4 @@ class Index:
     grouped: dict[str, set[str]] = Factory(dict)
     regrouped: set[str] = Factory(set)
     apart: set[str] = Factory(set)
+    places: dict[str, StateSpan | None] = Factory(dict)

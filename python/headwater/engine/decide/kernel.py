@@ -18,7 +18,7 @@ from attrs import evolve
 from headwater.engine.decide.flight import Flight, Flights, Stage, bases, published, seen, unpinned
 from headwater.engine.decide.readiness import Choice, regrouped, skipped, unneeded, unspread_images
 from headwater.engine.decide.starting import Capacity, decided, next_start
-from headwater.engine.groups.epochs import convenes_at, next_epoch
+from headwater.engine.groups.epochs import convenes_at, differing, next_epoch
 from headwater.engine.methods.basis import strict
 from headwater.engine.methods.choice import refusal
 from headwater.engine.requests.ahead import awaits_publication, prepares, wanted_of
@@ -207,7 +207,7 @@ def _epoch(state: State, now: int) -> Record | None:
     for group in sorted(groups):
         found = next_epoch(state, group, now)
         if isinstance(found, Epoch):
-            return Record(EpochMade(now, group, found))
+            return Record(EpochMade(now, group, differing(state, group, found)))
         groups.discard(group)
         (apart.add if isinstance(found, Reason) and found.code is Code.GROUP_APART else apart.discard)(group)
     late = [each for each in sorted(apart - state.convened) if now >= convenes_at(state, each)]

@@ -201,6 +201,7 @@ def _look_again(state: State) -> None:
         members = state.index.grouped.get(group, set())
         if not members.isdisjoint(state.index.stale):
             state.index.stale |= members
+            state.index.places.pop(group, None)
     for name in sorted(state.index.stale):
         state.index.ripe.pop(name, None)
         state.index.idle.pop(name, None)

@@ -10,11 +10,13 @@ are made from: also of a table that one member alone shows, its version is to sh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from math import inf
 
 from headwater.engine.requests.common_cut import above, disagreement, has_states, lets_go, loose, walk, went_back
 from headwater.engine.requests.coverage import unresolved
 from headwater.engine.requests.cut import newest, oldest
+from headwater.engine.requests.limits import AHEAD
 from headwater.engine.requests.spans import Walk
 from headwater.model.epoch import Epoch, TableState
 from headwater.model.format import FORMATS
@@ -37,23 +39,34 @@ def next_epoch(state: State, group: str, now: int) -> Epoch | Reason | None:
     """The epoch that follows the last one at a time (ms), or why there is none; ``None`` if no member has a newer
     version than in the last one."""
     names, tables = members(state, group), _tables(state, group)
+    if not names:
+        return None
     stated = [each for each in tables if has_states(state, each)]
     if why := next(filter(None, (_unfit(state, each, stated) for each in names)), None):
         return why
     walks = {each: walk(state, each, stated) for each in names}
     first = disagreement(walks)
     if apart := went_back(walks):
-        return Reason(Code.GROUP_APART, _said(apart))
+        return Reason(Code.GROUP_APART, _said(state, apart))
     if why := _undated(state, walks, [each for each in tables if not has_states(state, each)]):
         return why
-    found, before = _states(state, walks), _last(state, group)
-    if any(version < before.get(name, 0) for name, version in _versions(found).items()):
-        return Reason(Code.GROUP_APART, "the members agree on no version that is not older than the last epoch")
-    if before == _versions(found):
-        return None if first is None else Reason(Code.GROUP_APART, _said(first))
-    span = _together(walks)
-    bases = [each for each in tables if each not in state.views and each in state.tables]
-    return Epoch(state.numbered + 1, now, found, tuple(_newest(state, each, span) for each in bases))
+    span, bases = _together(walks), [each for each in tables if each not in state.views and each in state.tables]
+    found, shown = _states(state, walks), tuple(_newest(state, each, span) for each in bases)
+    before = {each.table: each for each in _last(state, group)}
+    if late := next((each.table for each in (*found, *shown) if _is_older(each, before.get(each.table))), None):
+        return Reason(Code.GROUP_APART, f"the members agree only on states of {late} from before the last epoch")
+    if all(before.get(each.table) == each for each in found) and not any(
+        _is_lost(state, each, before) for each in shown
+    ):
+        return None if first is None else Reason(Code.GROUP_APART, _said(state, first))
+    return Epoch(state.numbered + 1, now, found, shown)
+
+
+def differing(state: State, group: str, epoch: Epoch) -> Epoch:
+    """An epoch with what differs from the one before, as an event has it."""
+    before = set(_last(state, group))
+    members_, sources = ([each for each in some if each not in before] for some in (epoch.members, epoch.sources))
+    return Epoch(epoch.number, epoch.at, tuple(members_), tuple(sources))
 
 
 def lacks_since(state: State, group: str) -> int | None:
@@ -80,25 +93,27 @@ def shows(state: State, group: str, version: Version) -> bool:
     """Whether the newest epoch of a group has all changes up to a version that reach its members."""
     stated = [each for each in _tables(state, group) if has_states(state, each)]
     walks = {each: walk(state, each, stated) for each in members(state, group)}
-    if went_back(walks) is not None or _versions(_states(state, walks)) != _last(state, group):
+    last = {each.table: each for each in _last(state, group)}
+    if went_back(walks) is not None or any(last.get(each.table) != each for each in _states(state, walks)):
         return False
     others = (origin for name in walks for some in unresolved(state, name).values() for origin in some)
     owed = (each for each in others if not has_states(state, state.origins[each].table))
     return min((*_together(walks).until.values(), *owed), default=inf) > version
 
 
-def kept_since(state: State, view: str) -> Version | None:
+def kept_since(state: State, view: str, now: int) -> Version | None:
     """The version that replaced the oldest one of a view which an epoch names, or an older one; ``None`` if epochs name
-    the newest one, or none. Versions are times, so what was deleted from the table since then stays."""
+    the newest one, or none. Versions are times, so what was deleted from the table since then stays. The clocks of
+    engines differ by less than ``AHEAD``. Epochs whose time is over at ``now`` (ms) count no more."""
     policy = state.views[view].definition.policy if view in state.views else None
-    epochs = state.groups.get(policy.group, ()) if policy is not None and policy.group else ()
+    epochs = _kept(state, policy.group, now) if policy is not None and policy.group else []
     oldest_named = min((known.version for each in epochs if (known := each.of(view)) is not None), default=None)
     record = state.tables.get(view)
     if oldest_named is None or record is None or oldest_named == record.highest:
         return None
     if oldest_named not in record.past:
-        return oldest_named  # the one after it may be on record no more
-    return min(each for each in (*record.past, record.highest) if each > oldest_named)
+        return oldest_named - AHEAD  # the one after it may be on record no more
+    return min(each for each in (*record.past, record.highest) if each > oldest_named) - AHEAD
 
 
 def without_versions(definition: Definition) -> str:
@@ -125,7 +140,16 @@ def _lacks(state: State, group: str, epoch: Epoch | None) -> Iterator[int]:
             yield from (state.origins[each].at for each in origins)
 
 
-def _said(apart: Apart) -> str:
+def _kept(state: State, group: str, now: int) -> list[Epoch]:
+    """The epochs of a group that count at a time (ms): the newest, and those that were replaced not too long ago."""
+    known = state.groups.get(group, ())
+    retain = max((state.views[each].definition.policy.retain for each in members(state, group)), default=0)
+    return [each for each, after in pairwise(known) if after.at > now - retain] + [*known[-1:]]
+
+
+def _said(state: State, apart: Apart) -> str:
+    if apart.table in state.views:
+        return f"{apart.behind} is to be refreshed as {apart.table} was redefined, or changed by more than its sources"
     if apart.ahead == apart.behind:
         return f"some rows of {apart.ahead} show a change of {apart.table}, and others not yet"
     return f"{apart.behind} lacks a change of {apart.table} that every version of {apart.ahead} shows"
@@ -138,6 +162,8 @@ def _unfit(state: State, name: str, tables: Iterable[str]) -> Reason | None:
         return why
     if not record.highest:
         return Reason(Code.GROUP_UNFILLED, f"{name} was not filled yet")
+    if not record.pinned and view.definition.storage.commits:
+        return Reason(Code.GROUP_UNFILLED, f"{name} has its format only after its next refresh")
     if not record.pinned:
         return Reason(Code.GROUP_FORMAT, without_versions(view.definition))
     return next(iter(loose(state, name, list(tables)).values()), None)
@@ -167,14 +193,22 @@ def _states(state: State, walks: Mapping[str, Walk]) -> tuple[TableState, ...]:
     return tuple(_state(state, name, version) for name, version in chosen.items())
 
 
-def _versions(states: Iterable[TableState]) -> dict[str, Version]:
-    return {each.table: each.version for each in states}
-
-
-def _last(state: State, group: str) -> dict[str, Version]:
-    """The versions in the last epoch of a group."""
+def _last(state: State, group: str) -> tuple[TableState, ...]:
+    """All that the last epoch of a group names."""
     known = state.groups.get(group, ())
-    return _versions(known[-1].members) if known else {}
+    return (*known[-1].members, *known[-1].sources) if known else ()
+
+
+def _is_older(found: TableState, before: TableState | None) -> bool:
+    """Whether an epoch would go back. A state that is on record no more has only the change of which it is known."""
+    kept = bool(found.snapshot) or (before is not None and not before.snapshot)
+    return before is not None and kept and found.version < before.version
+
+
+def _is_lost(state: State, found: TableState, before: Mapping[str, TableState]) -> bool:
+    """Whether a base table can be read at a state now, and not at the one of the last epoch."""
+    known = before.get(found.table)
+    return is_readable(state, found) and (known is None or not is_readable(state, known))
 
 
 def _together(walks: Mapping[str, Walk]) -> StateSpan:

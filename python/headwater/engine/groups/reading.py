@@ -11,6 +11,7 @@ from attrs import frozen
 
 from headwater.engine.groups.epochs import is_readable, next_epoch
 from headwater.engine.groups.epochs import members as members_of
+from headwater.engine.requests.common_cut import above
 from headwater.model.epoch import Epoch, TableState
 from headwater.model.error import StatementError
 from headwater.model.name import spelled
@@ -88,9 +89,8 @@ def _since(state: State, group: str, name: str) -> str:
     left = [each.number for each in state.groups[group] if _reads(state, each, [name])]
     if left:
         return f"can be read at the epochs {_listed(left)}"
-    return (
-        f"was redefined or replaced since; REFRESH MATERIALIZED VIEW GROUP {spelled((group,))} waits for its next epoch"
-    )
+    told = f"REFRESH MATERIALIZED VIEW GROUP {spelled((group,))} waits for its next epoch"
+    return f"was redefined, replaced or cleaned up since; {told}"
 
 
 def _epoch(state: State, group: str, at: int) -> Epoch:
@@ -112,21 +112,22 @@ def _source(state: State, table: str, at: int, groups: Collection[str | None]) -
     showing = {
         group: known
         for group in sorted(state.groups)
-        if members_of(state, group) and (known := _shown(state, group, at, table)) is not None
+        if any(table in above(state, each) for each in members_of(state, group))
+        and (known := _shown(state, group, at, table)) is not None
     }
     mine = {group: known for group, known in showing.items() if group in groups} or showing
     if not mine:
         return None
     known, *others = mine.values()
-    if any(each != known for each in others):
+    if any(each.version != known.version for each in others):
         raise StatementError(
             f"{table} is a source of {' and '.join(mine)}, whose epochs show different states of it; read the groups "
             "in statements of their own"
         )
     if not is_readable(state, known):
         raise StatementError(
-            f"the state of {table} that {' and '.join(mine)} show cannot be read, as it has no snapshots, or they are "
-            "gone; SET spark.headwater.read = consistent reads the members of groups alone"
+            f"the state of {table} that {' and '.join(mine)} show cannot be read: it has no snapshots, they are gone, "
+            "or its columns changed since; SET spark.headwater.read = consistent reads the members of groups alone"
         )
     return known
 

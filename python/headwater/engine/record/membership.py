@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Set
 from itertools import pairwise
 
 from attrs import evolve
 
+from headwater.engine.requests.coverage import upstream
 from headwater.model.epoch import Epoch, TableState
 from headwater.model.event import EpochMade
 from headwater.model.state import State
 
-MOST = 300
+MOST = 100
 """So many replaced epochs of a group are kept, if ``headwater.retain`` does not end earlier."""
 
 
 def made(state: State, event: EpochMade) -> None:
-    """A group has another epoch. Those that were replaced more than ``headwater.retain`` ago go: the longest one of
-    the members counts."""
-    known = (*state.groups.get(event.group, ()), event.epoch)
-    names = state.index.grouped.get(event.group, set())
+    """A group has another epoch; the event has what differs from the one before. Those that were replaced more than
+    ``headwater.retain`` ago go: the longest one of the members counts."""
+    names, before = state.index.grouped.get(event.group, set()), state.groups.get(event.group, ())
+    read = {table for name in names for table in upstream(state, name)}
+    last = before[-1] if before else None
+    epoch = evolve(
+        event.epoch,
+        members=_merged(() if last is None else last.members, event.epoch.members, names),
+        sources=_merged(() if last is None else last.sources, event.epoch.sources, read),
+    )
     retain = max((state.views[each].definition.policy.retain for each in names), default=0)
-    replaced = [each for each, after in pairwise(known) if after.at > event.epoch.at - retain]
-    state.groups[event.group] = (*replaced[-MOST:], event.epoch)
-    state.numbered = event.epoch.number
+    replaced = [each for each, after in pairwise((*before, epoch)) if after.at > epoch.at - retain]
+    state.groups[event.group] = (*replaced[-MOST:], epoch)
+    state.numbered = epoch.number
     state.convened.discard(event.group)
     state.index.stale |= names
+
+
+def advance(state: State, table: str, snapshot: str) -> None:
+    """The newest version of a table has another snapshot, with the same rows. The one before may be cleaned up."""
+    newest = TableState(table, state.tables[table].highest, snapshot)
+    for group, known in state.groups.items():
+        if any(_names(each, newest) for each in known):
+            state.groups[group] = tuple(_advanced(each, newest) if _names(each, newest) else each for each in known)
 
 
 def convene(state: State, group: str) -> None:
@@ -52,14 +68,39 @@ def regroup(state: State, name: str) -> None:
         state.index.regrouped.add(group)
 
 
+def rename(state: State, old: str, new: str) -> None:
+    """A view has another name, and groups and epochs name it by that."""
+    for names in state.index.grouped.values():
+        if old in names:
+            names.remove(old)
+            names.add(new)
+    for group, known in state.groups.items():
+        state.groups[group] = tuple(_renamed(each, old, new) for each in known)
+
+
+# --- inside
+
+
+def _merged(before: Iterable[TableState], newer: Iterable[TableState], of: Set[str]) -> tuple[TableState, ...]:
+    """The states of some tables, by their names, where these are newer than before."""
+    found = {each.table: each for each in (*before, *newer) if each.table in of}
+    return tuple(found[name] for name in sorted(found))
+
+
 def _without(epoch: Epoch, name: str) -> Epoch:
     return evolve(epoch, members=tuple(each for each in epoch.members if each.table != name))
 
 
-def rename(state: State, old: str, new: str) -> None:
-    """A view has another name, and epochs name it by that."""
-    for group, known in state.groups.items():
-        state.groups[group] = tuple(_renamed(each, old, new) for each in known)
+def _names(epoch: Epoch, state: TableState) -> bool:
+    known = epoch.of(state.table)
+    return known is not None and known.version == state.version
+
+
+def _advanced(epoch: Epoch, newest: TableState) -> Epoch:
+    def now(each: TableState) -> TableState:
+        return newest if each.table == newest.table and each.version == newest.version else each
+
+    return evolve(epoch, members=tuple(map(now, epoch.members)), sources=tuple(map(now, epoch.sources)))
 
 
 def _renamed(epoch: Epoch, old: str, new: str) -> Epoch:

@@ -53,7 +53,6 @@ def rename(state: State, event: Renamed) -> None:
     state.views[new], state.tables[new] = view, record
     pinned_states.rename(record, old, new)
     membership.rename(state, old, new)
-    membership.regroup(state, old)
     for version, origin in state.origins.items():
         if origin.table == old:
             state.origins[version] = evolve(origin, table=new)

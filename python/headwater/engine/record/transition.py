@@ -47,6 +47,7 @@ def transition(state: State, event: events.Event) -> State:
         case events.Advanced(table=table, snapshot=snapshot, watermark=watermark):
             if table in state.tables and table not in state.running:
                 pinned_states.advance(state.tables[table], snapshot)
+                membership.advance(state, table, snapshot)
                 pinned_states.reached(state.tables[table], watermark)
         case events.Declared():
             _declared(state, event)

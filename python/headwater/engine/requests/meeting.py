@@ -9,7 +9,7 @@ That does for views what the merge process of [Garcia98] §4.3 does by transacti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 
 from attrs import evolve
@@ -21,7 +21,10 @@ from headwater.model.partition import Version
 from headwater.model.state import State
 
 MOST = 20
-"""So many versions of a member are looked at, the newest ones."""
+"""So many versions of a member may match a place, the newest ones."""
+
+NEWEST = 3
+"""So many versions of a member may be the place: one that a run makes, the newest, and the one before."""
 
 
 def left_for_later(state: State, name: str) -> Mapping[str, Version]:
@@ -30,26 +33,36 @@ def left_for_later(state: State, name: str) -> Mapping[str, Version]:
     group = None if view is None else view.definition.policy.group
     if group is None or group not in state.convened:
         return {}
-    versions = {each: _versions(state, each) for each in sorted(state.index.grouped.get(group, ()))}
-    found = max(_places(versions), key=lambda each: each[0], default=None)
-    if found is None:
-        return {}
-    _, place = found
-    return {} if any(_meet(each, place) for each in versions.get(name, ())) else place.until
+    if group not in state.index.places:
+        state.index.places[group] = _place(state, sorted(state.index.grouped.get(group, ())))
+    place = state.index.places[group]
+    return {} if place is None or _has(_versions(state, name), place) else place.until
 
 
 # --- inside
 
 
-def _places(versions: Mapping[str, Sequence[StateSpan]]) -> Iterator[tuple[tuple[int, Version], StateSpan]]:
-    """The versions that some members have a match for, and all others can run up to. The greatest are those that most
-    members match, then the newest ones. What all members match is an epoch already."""
-    for mine in versions.values():
-        for place in mine:
-            matched = [any(_meet(each, place) for each in some) for some in versions.values()]
-            behind = (some and _is_before(some[0], place) for some in versions.values())
-            if not all(matched) and all(met or can for met, can in zip(matched, behind, strict=True)):
-                yield (sum(matched), max(place.holds.values(), default=0)), place
+def _place(state: State, names: Sequence[str]) -> StateSpan | None:
+    """A version that some members have a match for, and all others can run up to: of these the one that most members
+    match, and then the newest. What all members match is an epoch already."""
+    versions = [_versions(state, each) for each in names]
+    alike = {_key(each): each for some in versions for each in some[:NEWEST]}
+    best: tuple[tuple[int, Version], StateSpan] | None = None
+    for place in alike.values():
+        matched = [_has(some, place) for some in versions]
+        if all(matched) or not all(met or _can(some, place) for met, some in zip(matched, versions, strict=True)):
+            continue
+        rank = sum(matched), max(place.holds.values(), default=0)
+        best = (rank, place) if best is None or rank > best[0] else best
+    return None if best is None else best[1]
+
+
+def _key(span: StateSpan) -> tuple[object, ...]:
+    return tuple(sorted(span.holds.items())), tuple(sorted(span.until.items()))
+
+
+def _has(versions: Sequence[StateSpan], place: StateSpan) -> bool:
+    return any(_meet(each, place) for each in versions)
 
 
 def _versions(state: State, name: str) -> list[StateSpan]:
@@ -77,6 +90,7 @@ def _meet(one: StateSpan, other: StateSpan) -> bool:
     )
 
 
-def _is_before(last: StateSpan, place: StateSpan) -> bool:
+def _can(versions: Sequence[StateSpan], place: StateSpan) -> bool:
     """Whether the newest version of a member shows nothing beyond a place, so that a run can end there."""
-    return all(change < place.until.get(table, inf) for table, change in last.holds.items()) and _meet(place, place)
+    within = all(change < place.until.get(table, inf) for each in versions[:1] for table, change in each.holds.items())
+    return bool(versions) and within and _meet(place, place)

@@ -87,12 +87,11 @@ def state_rows(state: State, group: str, at: int | None = None) -> list[StateRow
     return found + [_row(state, shown, each, "source") for each in shown.sources]
 
 
-def readable(state: State, group: str) -> list[Epoch]:
-    """The epochs of a group of which each member can be read, the oldest first."""
-    return [each for each in state.groups.get(group, ()) if all(is_readable(state, known) for known in each.members)]
-
-
 # --- inside
+
+
+def _is_readable(state: State, epoch: Epoch) -> bool:
+    return all(is_readable(state, each) for each in epoch.members)
 
 
 def _row(state: State, shown: Epoch, each: TableState, role: str) -> StateRow:
@@ -100,7 +99,8 @@ def _row(state: State, shown: Epoch, each: TableState, role: str) -> StateRow:
 
 
 def _group(state: State, group: str, now: int) -> GroupRow:
-    epochs, names, known = readable(state, group), members(state, group), state.groups.get(group, ())
+    names, known = members(state, group), state.groups.get(group, ())
+    oldest = next((each.number for each in known if _is_readable(state, each)), None)
     newest = known[-1] if known else None
     why = next_epoch(state, group, now)
     reason = why if isinstance(why, Reason) else None
@@ -108,7 +108,7 @@ def _group(state: State, group: str, now: int) -> GroupRow:
         group,
         len(names),
         None if newest is None else newest.number,
-        epochs[0].number if epochs else None,
+        oldest,
         None if newest is None else Time(newest.at),
         None if newest is None else _lag(state, group, now),
         None if reason is None else reason.text,

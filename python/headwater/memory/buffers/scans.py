@@ -188,7 +188,7 @@ class Scanner:
         began, before = time.perf_counter(), self.effort()
         try:
             part = self.part(shared)
-            frame = scanned(self.session.table(sql.quoted(shared.table)), part, shared.extract)
+            frame = scanned(self.session.table(sql.with_catalog(shared.table)), part, shared.extract)
             with self.buffer.watched(number, self.stop):
                 place, size = self.buffer.leave(frame, number, self.writer)
         except BufferFull as error:

@@ -84,7 +84,7 @@ def partition_texts(view: str, source: str, describe: Describe, zone: Zones) -> 
         DefinitionError: its changes cannot be followed.
     """
     try:
-        description = describe(f"SELECT * FROM {sql.quoted(source)}")
+        description = describe(f"SELECT * FROM {sql.with_catalog(source)}")
     except AnalysisFailed as error:
         raise AnalysisFailed(f"{view} depends on {source}, which cannot be read: {error}") from error
     found = derive(description.plan, (), (), zone)

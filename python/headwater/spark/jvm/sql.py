@@ -9,13 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from headwater.model.name import split
+from headwater.model.name import TableName, named, split
 from headwater.model.partition import NAMELESS, NULL_PARTITION, Slice, Value
 
 
 def quoted(key: str) -> str:
-    """A table's name as SQL reads it in any session: each part in backticks."""
+    """A table's name as SQL reads it in sessions whose catalog is the session catalog: each part in backticks."""
     return ".".join(identifier(part) for part in split(key) if part)
+
+
+def with_catalog(key: str) -> str:
+    """The name of a table in a catalog as SQL reads it in any session."""
+    name = named(key)
+    return ".".join(map(identifier, name.parts)) if isinstance(name, TableName) else quoted(key)
 
 
 def identifier(name: str) -> str:

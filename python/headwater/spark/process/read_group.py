@@ -37,7 +37,7 @@ def read(spark: SparkSession, group: str, epoch: int | None = None) -> dict[str,
     members = {row["table"]: row["as_of"] for row in rows if row["role"] == "member"}
     if missing := [name for name, number in members.items() if number is None]:
         raise StatementError(f"{', '.join(missing)} is in no epoch of {group} yet")
-    return {
-        name: spark.sql(f"SELECT * FROM {sql.quoted(name)} VERSION AS OF {int(number)}")
-        for name, number in members.items()
-    }
+    frames = {}
+    for name, number in members.items():
+        frames[name] = spark.sql(f"SELECT * FROM {sql.with_catalog(name)} VERSION AS OF {int(number)}")
+    return frames

@@ -48,7 +48,7 @@ class Sweeper:
         tables = self._formats.of_view(definition)
         if self._recorder.read(partial(_writes_for_long, definition=definition, now=now)):
             return
-        since = self._recorder.read(partial(kept_since, view=definition.view))
+        since = self._recorder.read(partial(kept_since, view=definition.view, now=now))
         if tables.expire(definition, due, since):
             self._store.removed(due)
         self._remove_given_up(definition)

@@ -68,7 +68,7 @@ def up_to(session: SparkSession, pins: Mapping[str, Pin], definition: Definition
 
 
 def _table(session: SparkSession, source: str) -> DataFrame:
-    return session.table(sql.quoted(source))
+    return session.table(sql.with_catalog(source))
 
 
 def _end(launch: Launch, source: str, newest: int | None, now: int) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from headwater.engine.groups.epochs import members, next_epoch, shows
@@ -22,6 +22,9 @@ from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin, ReadAt
 from headwater.spark.observing.observer import Observer
 from headwater.spark.statements.view_names import Names
+
+LASTING = (Code.CUT_RELEASED, Code.CUT_PROPAGATE, Code.CUT_UNKNOWN, Code.GROUP_FORMAT)
+"""Why a group has no newer epoch, whatever is waited for."""
 
 Pins = Callable[[Mapping[str, str]], Mapping[str, Pin]]
 """How tables are read at snapshots."""
@@ -65,8 +68,14 @@ class Groups:
         version = self._waiting.hurry(lambda state: members(state, group))
         everything = partial(_needed, group=group)
         self._waiting.until_fresh(everything, version, since=since, token=token)
-        self._waiting.until(lambda state: _ended(state, group, version) is not None, token)
-        if why := self._recorder.read(lambda state: _ended(state, group, version)):
+        ended: list[str] = []
+
+        def over(state: State) -> bool:
+            ended[:] = [why for why in [_ended(state, group, version)] if why is not None]
+            return bool(ended)
+
+        self._waiting.until(over, token)
+        if why := ended[0]:
             raise StatementError(f"{group} has no epoch with all changes: {why}")
         now = self._recorder.clock.now()
         return [each.row for each in self._recorder.read(lambda state: group_rows(state, now)) if each.group == group]
@@ -79,6 +88,8 @@ class Groups:
         """
         self._recorder.sync()
         keys = {each: self._names.meant(each) or each for each in question.tables}
+        if question.sources:
+            self._recorder.read(lambda state: _refuse_other_case(state, keys.values()))
         found = self._recorder.read(
             lambda state: read_states(state, set(keys.values()), question.epoch, question.sources)
         )
@@ -102,6 +113,16 @@ class Groups:
         raise StatementError(f"there is no group {name}{other}")
 
 
+def _refuse_other_case(state: State, tables: Iterable[str]) -> None:
+    """Refuses a table that may be a source of a group in another case: it would be read as it is."""
+    newest = (known[-1] for known in state.groups.values() if known)
+    sources = {each.table for epoch in newest for each in epoch.sources}
+    for table in tables:
+        alike = [each for each in sorted(sources) if loosely(each) == loosely(table) and each != table]
+        if alike and table not in state.tables:
+            raise StatementError(f"{table} may be {alike[0]}, which is a source of a group; write its name so")
+
+
 def _needed(state: State, group: str) -> set[str]:
     return {each for name in members(state, group) for each in upstream(state, name)}
 
@@ -113,6 +134,6 @@ def _ended(state: State, group: str, version: Version) -> str | None:
     if shows(state, group, version):
         return ""
     why = next_epoch(state, group, 0)
-    if isinstance(why, Reason) and why.code is not Code.GROUP_APART:
+    if isinstance(why, Reason) and why.code in LASTING:
         return why.text
     return next(iter(failing(state, _needed(state, group), version).values()), None)

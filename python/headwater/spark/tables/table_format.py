@@ -59,7 +59,7 @@ class ViewFormat(TableFormat):
 
     def rows(self, session: SparkSession, definition: Definition) -> DataFrame:
         """The rows in a view's table."""
-        return session.table(sql.quoted(definition.view))
+        return session.table(sql.with_catalog(definition.view))
 
     def key_files(self, session: SparkSession, launch: Launch, reach: Reach) -> KeyFiles | None:
         """The files of a view that hold the keys of a run, to be written anew. ``None``: whole partitions are."""

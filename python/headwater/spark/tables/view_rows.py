@@ -35,7 +35,7 @@ def shaped(frame: DataFrame, definition: Definition) -> DataFrame:
 
 def held(session: SparkSession, definition: Definition) -> DataFrame:
     """The rows in a view's table."""
-    return cast(session.table(sql.quoted(definition.view)), definition)
+    return cast(session.table(sql.with_catalog(definition.view)), definition)
 
 
 def cast(frame: DataFrame, definition: Definition) -> DataFrame:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 
-from headwater.model.error import RefreshCancelled
+from headwater.model.error import RefreshCancelled, StatementError
 from headwater.model.partition import Version
+from headwater.model.policy import pause
 from headwater.model.view import Definition
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.sessions import Sessions
@@ -50,8 +51,11 @@ class Retention:
             if log.layout.properties.get(PROPERTY) != kept:
                 session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{PROPERTY}' = '{kept}')")
         tasks = TASKS_PER_SLOT * session.sparkContext.defaultParallelism
+        stated = _stated(dict(definition.properties).get(PROPERTY, f"interval {retain} milliseconds"))
+        if since is not None and stated is None:
+            return True  # how long the files stay is written in a way that is not read here, and they may be needed
         vacuuming = self._sessions.of_table((*definition.settings, (TASKS, str(tasks))))
-        self._shim.run_quietly(vacuuming, f"VACUUM {table}{_longer(retain, now, since)}")
+        self._shim.run_quietly(vacuuming, f"VACUUM {table}{_longer(stated or retain, now, since)}")
         self._cleaned[definition.view] = now
         return True
 
@@ -61,3 +65,11 @@ def _longer(retain: int, now: float, since: Version | None) -> str:
     if since is None or now - since <= retain:
         return ""
     return f" RETAIN {math.ceil((now - since) / HOUR)} HOURS"
+
+
+def _stated(text: str) -> int | None:
+    """An interval as people write it for Delta, in ms; ``None`` if it is written otherwise."""
+    try:
+        return pause(text.strip().lower().removeprefix("interval"))
+    except StatementError:
+        return None

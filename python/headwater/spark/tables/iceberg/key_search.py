@@ -31,7 +31,7 @@ class KeySearch:
         Args:
             key: of the files, while they are read.
         """
-        snapshot, view = table.currentSnapshot(), session.table(sql.quoted(launch.definition.view))
+        snapshot, view = table.currentSnapshot(), session.table(sql.with_catalog(launch.definition.view))
         if snapshot is None or not is_known(launch) or view.columns != [c.name for c in launch.definition.columns]:
             return None
         told = snapshot.summary()

@@ -50,13 +50,13 @@ class ChangedRowsReader:
         if before.snapshot == after.snapshot:
             return ChangedRows(None, None)
         if before.snapshot == 0:
-            rows = session.read.option("snapshot-id", after.snapshot).table(sql.quoted(table))
+            rows = session.read.option("snapshot-id", after.snapshot).table(sql.with_catalog(table))
             return ChangedRows(rows, None)
         between = self._between(loaded.table, table, before.snapshot, after.snapshot)
         if self._deletes(loaded.table, between):
             return self._by_files(session, loaded.table, between.spans(before.snapshot))
         reader = session.read.option("start-snapshot-id", before.snapshot).option("end-snapshot-id", after.snapshot)
-        log = reader.table(f"{sql.quoted(table)}.changes")
+        log = reader.table(f"{sql.with_catalog(table)}.changes")
         # Iceberg takes a condition on the column itself for one on a column of the table, and fails.
         kind = F.concat(F.col(KIND), F.lit(""))
         came, went = (log.where(kind == each).drop(*OF_THE_CHANGE) for each in ("INSERT", "DELETE"))

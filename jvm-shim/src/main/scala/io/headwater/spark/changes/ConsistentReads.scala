@@ -1,23 +1,25 @@
 package io.headwater.spark
 
 import java.lang.ref.WeakReference
-import java.util.{Collections, IdentityHashMap, Set => JavaSet}
+import java.util.Locale
 
 import scala.collection.mutable
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, UnresolvedIdentifier, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.plans.logical.{
-  CacheTable, CreateMaterializedViewAsSelect, DeleteFromTable, LogicalPlan, MergeIntoTable, UncacheTable, UpdateTable}
+  CacheTable, CreateMaterializedViewAsSelect, CreateTableAsSelect, DeleteFromTable, InsertIntoStatement, LogicalPlan, MergeIntoTable,
+  ReplaceTableAsSelect, UncacheTable, UpdateTable, V2WriteCommand}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
+import org.apache.spark.sql.internal.SQLConf
 
 /**
  * Lets each statement of a session read the members of a group at one epoch, through whatever ordinary views and common table
  * expressions: with `spark.headwater.read = consistent`, or at one that `spark.headwater.read.epoch` names.
  *
  * The rule comes before resolution, so a query means just what it would mean with `VERSION AS OF` at each name. Where it has
- * that itself, or an option for it, that counts. A statement that writes a table reads the others so, and writes it as it is.
+ * that itself, or an option for it, that counts. A table that a statement writes, the statement reads as it is.
  */
 case class ConsistentReads(session: SparkSession) extends Rule[LogicalPlan] {
   import ConsistentReads._
@@ -25,24 +27,26 @@ case class ConsistentReads(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (Access.setting(session, Setting).isEmpty && Access.setting(session, Epoch).isEmpty || Internal.is(session)) plan
     else plan match {
-      case _: CreateMaterializedViewAsSelect => plan // its query is kept as a text, and refreshed
-      case _: CacheTable | _: UncacheTable => plan // the table itself
+      // What has a query as a text reads nothing yet, and a cache is one of the table itself.
+      case _: CreateMaterializedViewAsSelect | _: CacheTable | _: UncacheTable =>
+        statement.reads = false
+        plan
       case _ => read(plan)
     }
 
   private def read(plan: LogicalPlan): LogicalPlan = {
-    val (pinning, written) = (PinnedSnapshots(session), targets(plan))
-    val named = plan.collectWithSubqueries {
-      case relation: UnresolvedRelation if asks(relation, written) => pinning.key(relation.multipartIdentifier).map(relation -> _)
-    }.flatten
-    val moment = if (named.isEmpty) None else ReadMoment.of(session)
-    moment.fold(plan) { asked =>
-      val statement = statementOf(asked)
-      statement.ask(session, named.map(_._2))
+    val (pinning, here) = (PinnedSnapshots(session), statement)
+    here.written ++= targets(plan).flatMap(pinning.key)
+    def open(relation: UnresolvedRelation): Option[String] =
+      if (relation.isStreaming || times.exists(relation.options.containsKey) || !PinnedSnapshots.isOpen(relation)) None
+      else pinning.key(relation.multipartIdentifier).filterNot(here.written)
+    val named = if (!here.reads) Nil else plan.collectWithSubqueries { case relation: UnresolvedRelation => open(relation) }.flatten
+    if (named.isEmpty) plan
+    else ReadMoment.of(session).fold(plan) { moment =>
+      here.ask(session, moment, named)
       plan.resolveOperatorsUp {
-        case relation: UnresolvedRelation if asks(relation, written) =>
-          pinning.key(relation.multipartIdentifier).flatMap(name => statement.pins.get(name).map(name -> _)).fold[LogicalPlan](
-            relation) { case (name, pin) =>
+        case relation: UnresolvedRelation =>
+          open(relation).flatMap(name => here.pins.get(name).map(name -> _)).fold[LogicalPlan](relation) { case (name, pin) =>
             PublishedSnapshot(session).forget(relation.multipartIdentifier) // which may not know so new a snapshot
             pinning.pinned(relation, name, pin)
           }
@@ -50,20 +54,27 @@ case class ConsistentReads(session: SparkSession) extends Rule[LogicalPlan] {
     }
   }
 
-  private def asks(relation: UnresolvedRelation, written: JavaSet[LogicalPlan]): Boolean =
-    !relation.isStreaming && !written.contains(relation) && !Times.exists(relation.options.containsKey) &&
-      PinnedSnapshots.isOpen(relation)
-
-  /** The relations that a statement writes. */
-  private def targets(plan: LogicalPlan): JavaSet[LogicalPlan] = {
-    val found = Collections.newSetFromMap(new IdentityHashMap[LogicalPlan, java.lang.Boolean])
-    plan.foreach {
-      case MergeIntoTable(target, _, _, _, _, _, _) => target.foreach(found.add)
-      case DeleteFromTable(target, _) => target.foreach(found.add)
-      case UpdateTable(target, _, _) => target.foreach(found.add)
-      case _ =>
+  /** The tables that a statement writes. */
+  private def targets(plan: LogicalPlan): Seq[Seq[String]] = {
+    def names(target: LogicalPlan): Seq[Seq[String]] = target.collect {
+      case relation: UnresolvedRelation => relation.multipartIdentifier
+      case UnresolvedIdentifier(parts, _) => parts
     }
-    found
+    plan.collect {
+      case insert: InsertIntoStatement => names(insert.table)
+      case write: V2WriteCommand => names(write.table)
+      case merge: MergeIntoTable => names(merge.targetTable)
+      case delete: DeleteFromTable => names(delete.table)
+      case update: UpdateTable => names(update.table)
+      case create: CreateTableAsSelect => names(create.name)
+      case replace: ReplaceTableAsSelect => names(replace.name)
+    }.flatten
+  }
+
+  /** By these options a reader asks for a state of the table, a branch of it, or its changes. */
+  private def times: Seq[String] = {
+    val conf = Access.classic(session).sessionState.conf
+    Times ++ Seq(conf.getConf(SQLConf.TIME_TRAVEL_VERSION_KEY), conf.getConf(SQLConf.TIME_TRAVEL_TIMESTAMP_KEY))
   }
 }
 
@@ -71,19 +82,18 @@ object ConsistentReads {
   val Setting = "spark.headwater.read"
   val Epoch = "spark.headwater.read.epoch"
 
-  /** By these options a reader asks for a state of the table, or a branch of it. */
-  private val Times =
-    Seq("versionAsOf", "timestampAsOf", "snapshot-id", "as-of-timestamp", "branch", "tag", "start-snapshot-id")
+  private val Times = Seq(
+    "versionAsOf", "timestampAsOf", "snapshot-id", "as-of-timestamp", "branch", "tag", "start-snapshot-id", "end-snapshot-id",
+    "start-timestamp", "end-timestamp", "readChangeFeed", "readChangeData", "startingVersion", "startingTimestamp")
 
-  /** The statements that this thread analysed lately, each with the map that Spark makes for its analysis alone. */
-  private val lately = ThreadLocal.withInitial[List[(WeakReference[AnyRef], ReadStatement)]](() => Nil)
-  private val Most = 8
+  /** The statements that this thread analyses, each with the map that Spark makes for its analysis alone. */
+  private val under = ThreadLocal.withInitial[List[(WeakReference[AnyRef], ReadStatement)]](() => Nil)
 
-  private def statementOf(asked: ReadMoment): ReadStatement = {
+  private def statement: ReadStatement = {
     val own = AnalysisContext.get.relationCache
-    lately.get.collectFirst { case (known, statement) if known.get eq own => statement }.getOrElse {
-      val made = new ReadStatement(asked)
-      lately.set(((new WeakReference[AnyRef](own), made) :: lately.get).take(Most))
+    under.get.collectFirst { case (known, statement) if known.get eq own => statement }.getOrElse {
+      val made = new ReadStatement
+      under.set((new WeakReference[AnyRef](own), made) :: under.get.filter(_._1.get != null))
       made
     }
   }
@@ -104,30 +114,36 @@ private[spark] object ReadMoment {
       text.trim.toLongOption.filter(_ > 0).getOrElse(throw new HeadwaterException(
         s"${ConsistentReads.Epoch} is '$text'; write the number of an epoch, as SHOW MATERIALIZED VIEW GROUPS has it"))
     }
-    Access.setting(session, ConsistentReads.Setting).getOrElse("consistent").trim.toLowerCase.split("\\s*,\\s*").toSeq match {
+    val words = Access.setting(session, ConsistentReads.Setting).getOrElse("consistent")
+    words.trim.toLowerCase(Locale.ROOT).split("\\s*,\\s*").map(_.replaceAll("\\s+", " ")).toSeq match {
       case Seq("latest") => None
       case Seq("consistent") => Some(ReadMoment(epoch, sources = false))
       case Seq("consistent", "with sources") => Some(ReadMoment(epoch, sources = true))
-      case other => throw new HeadwaterException(s"${ConsistentReads.Setting} is '${other.mkString(", ")}'; write latest, " +
-        "consistent, or consistent, with sources")
+      case _ => throw new HeadwaterException(
+        s"${ConsistentReads.Setting} is '$words'; write latest, consistent, or consistent, with sources")
     }
   }
 }
 
-/** The epoch of one statement. It is that of its first answer for all tables that the analysis meets later. */
-private final class ReadStatement(moment: ReadMoment) {
-  private var epoch = moment.epoch
-  private val asked = mutable.Set.empty[String]
+/** One statement: its epoch is that of the first answer, for all tables that the analysis meets later. */
+private final class ReadStatement {
+  private var epoch: Option[Long] = None
+  private var asked = Set.empty[String]
   var pins: Map[String, Pin] = Map.empty
 
-  def ask(session: SparkSession, tables: Seq[String]): Unit = {
-    val unknown = tables.distinct.filterNot(asked)
-    if (unknown.nonEmpty) {
-      asked ++= unknown // of all tables so far: a base table is to be read as each group that is read shows it
-      val said = Bridge.ask(session, PinningQuestion(asked.toSeq.sorted, epoch, moment.sources)).sentence.get
-      val answer = Wire.decode[PinningAnswer](said)
+  /** Whether it reads tables at an epoch at all. */
+  var reads = true
+
+  /** The keys of the tables that it writes, which it reads as they are. */
+  val written = mutable.Set.empty[String]
+
+  def ask(session: SparkSession, moment: ReadMoment, tables: Seq[String]): Unit =
+    if (tables.exists(!asked(_))) {
+      val all = asked ++ tables // of all so far: a base table is to be read as each group that is read shows it
+      val question = PinningQuestion(all.toSeq.sorted, epoch.orElse(moment.epoch), moment.sources)
+      val answer = Wire.decode[PinningAnswer](Bridge.ask(session, question).sentence.get)
+      asked = all
       epoch = Some(answer.epoch)
       pins ++= answer.pins
     }
-  }
 }

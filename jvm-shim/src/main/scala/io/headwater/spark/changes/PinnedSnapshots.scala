@@ -91,22 +91,10 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
   }
 
   /** The key of the table that a name means here, as Spark finds it; none for a temporary view. */
-  private[spark] def key(parts: Seq[String]): Option[String] = {
-    val state = Access.classic(session).sessionState
-    if (state.catalog.isTempView(parts)) None
-    else {
-      val manager = state.catalogManager
-      val (catalog, namespace) = AnalysisContext.get.catalogAndNamespace match {
-        case Nil => (manager.currentCatalog.name, manager.currentNamespace.toSeq)
-        case ofView => (ofView.head, ofView.tail)
-      }
-      parts match {
-        case Seq(format, path) if Format.of(format).exists(_.snapshots) && path.contains("/") => Some(s"path:${qualified(path)}")
-        case Seq(name) => Some(Names.key(catalog, Identifier.of(namespace.toArray, name)))
-        case head +: inner if manager.isCatalogRegistered(head) => Some(Names.key(head, Identifier.of(inner.init.toArray, inner.last)))
-        case _ => Some(Names.key(catalog, Identifier.of(parts.init.toArray, parts.last)))
-      }
-    }
+  private[spark] def key(parts: Seq[String]): Option[String] = parts match {
+    case Seq(format, path) if !isTemporary(session, parts) && Format.of(format).exists(_.snapshots) && path.contains("/") =>
+      Some(s"path:${qualified(path)}")
+    case _ => identified(session, parts).map { case (catalog, identifier) => Names.key(catalog, identifier) }
   }
 
   private def qualified(path: String): String = {
@@ -118,6 +106,32 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
 object PinnedSnapshots {
   val Setting = "spark.headwater.pins"
   private val AsItIs = TreeNodeTag[Unit]("headwater.as_it_is")
+
+  /** The catalog and the table that a name means here: in an ordinary view, as the view was made. None for a temporary view. */
+  private[spark] def identified(session: SparkSession, parts: Seq[String]): Option[(String, Identifier)] =
+    if (isTemporary(session, parts)) None
+    else {
+      val manager = Access.classic(session).sessionState.catalogManager
+      val (catalog, namespace) = AnalysisContext.get.catalogAndNamespace match {
+        case Nil => (manager.currentCatalog.name, manager.currentNamespace.toSeq)
+        case ofView => (ofView.head, ofView.tail)
+      }
+      Some(parts match {
+        case Seq(name) => (catalog, Identifier.of(namespace.toArray, name))
+        case head +: inner if manager.isCatalogRegistered(head) => (head, Identifier.of(inner.init.toArray, inner.last))
+        case _ => (catalog, Identifier.of(parts.init.toArray, parts.last))
+      })
+    }
+
+  /** Whether a name means a temporary view. An ordinary view knows only those that it was made with. */
+  private def isTemporary(session: SparkSession, parts: Seq[String]): Boolean = {
+    val state = Access.classic(session).sessionState
+    val context = AnalysisContext.get
+    def referred = context.referredTempViewNames.exists { each =>
+      each.length == parts.length && each.zip(parts).forall { case (one, other) => state.conf.resolver(one, other) }
+    }
+    state.catalog.isTempView(parts) && (context.catalogAndNamespace.isEmpty || referred)
+  }
 
   /** Whether nothing says yet at which snapshot a relation is read. */
   private[spark] def isOpen(relation: UnresolvedRelation): Boolean = relation.getTagValue(AsItIs).isEmpty

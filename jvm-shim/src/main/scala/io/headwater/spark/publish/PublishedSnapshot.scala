@@ -32,14 +32,16 @@ case class PublishedSnapshot(session: SparkSession) extends Rule[LogicalPlan] {
   private def renew(relation: UnresolvedRelation): Unit =
     if (relation.getTagValue(Fresh).isEmpty) {
       relation.setTagValue(Fresh, ())
-      if (!Access.classic(session).sessionState.catalog.isTempView(relation.multipartIdentifier))
-        forget(relation.multipartIdentifier, isOld)
+      forget(relation.multipartIdentifier, isOld)
     }
 
   /** Lets a catalog that keeps tables load one anew, if it may be old. */
   private[spark] def forget(name: Seq[String], isOld: (TableCatalog, Identifier) => Boolean = (_, _) => true): Unit =
-    Access.meant(session, name).foreach {
-      case (tables: TableCatalog, identifier) if isKeeping(tables) && isOld(tables, identifier) => tables.invalidateTable(identifier)
+    for {
+      (catalog, identifier) <- PinnedSnapshots.identified(session, name)
+      found <- Try(Access.classic(session).sessionState.catalogManager.catalog(catalog)).toOption
+    } found match {
+      case tables: TableCatalog if isKeeping(tables) && isOld(tables, identifier) => tables.invalidateTable(identifier)
       case _ =>
     }
 
