@@ -1219,7 +1219,7 @@ MUTATIONS = {
     ),
     "a group that convenes goes on as before": (
         "engine/requests/meeting.py",
-        "    return {} if any(_meet(each, place) for each in versions.get(name, ())) else place.until\n",
+        "    return {} if place is None or _has(_versions(state, name), place) else place.until\n",
         "    return {}\n",
     ),
     "a group never convenes": (
