@@ -1,0 +1,67 @@
+"""Groups of views: what a consistent read costs, and whether views agree in it while a program writes."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from benchmarks.parts import lakes
+from benchmarks.parts.harness import MANY_VIEWS, bar
+from benchmarks.parts.results import Report, figure
+
+COST = 10
+"""At most so many ms more than a plain read."""
+SLOW = "(SELECT sum(pmod(xxhash64(id), 7)) FROM range(0, 30000000, 1, 1)) >= 0"
+"""A condition that holds, and takes a second, so that one view is behind the other."""
+COUNT = "SELECT count(*) AS n FROM s"
+BOTH = "SELECT q.n AS quick, s.n AS slow FROM quick q CROSS JOIN slow s"
+PROPERTY = "TBLPROPERTIES ('headwater.group' = 'g')"
+
+
+def reads(asked: Namespace) -> Report:
+    """A query of two members, plain and consistent in turn, in groups of 2 and of 50 views."""
+    sizes, warm, rounds = asked.size.of(((2, 50), 20, 100), ((2, 10), 5, 30), ((2,), 0, 1))
+    figures, details, made = [], {}, 0
+    with lakes.lake(MANY_VIEWS, module="benchmarks.parts.moments") as worker:
+        worker.run("CREATE TABLE s (id INT) USING delta", "INSERT INTO s SELECT CAST(id AS INT) FROM range(1000)")
+        with bar("views", max(sizes)) as step:
+            for size in sizes:
+                for number in range(made, size):
+                    worker.run(f"CREATE MATERIALIZED VIEW v{number} USING delta {PROPERTY} AS {COUNT}")
+                    step()
+                made = size
+                worker.run("REFRESH MATERIALIZED VIEW GROUP g")
+                taken = worker.call("cost", "SELECT a.n, b.n FROM v0 a CROSS JOIN v1 b", warm, rounds)
+                more = [1000 * (late - plain) for late, plain in zip(taken["consistent"], taken["latest"], strict=True)]
+                said = f"a query of two of {size} members"
+                figures += [
+                    figure(f"{said}: plain", [1000 * each for each in taken["latest"]], "ms"),
+                    figure(f"{said}: consistent, beside it", more, "ms more", most=COST),
+                ]
+                details[size] = taken
+    return Report(figures, details)
+
+
+def agreement(asked: Namespace) -> Report:
+    """A program writes every 1.5 s, and a query compares two views of the table: plain and consistent in turn."""
+    count = asked.size.of(2_000, 100, 2)
+    with lakes.lake(module="benchmarks.parts.moments") as worker:
+        worker.run(
+            "CREATE TABLE s (id INT) USING delta",
+            "INSERT INTO s VALUES (0)",
+            f"CREATE MATERIALIZED VIEW quick USING delta {PROPERTY} AS {COUNT}",
+            f"CREATE MATERIALIZED VIEW slow USING delta {PROPERTY} AS {COUNT} WHERE {SLOW}",
+        )
+        found = worker.call("agree", "INSERT INTO s VALUES ({number})", BOTH, count, 1.5)
+    figures = []
+    for way, pairs in found.items():
+        differ = sum(quick != slow for quick, slow in pairs)
+        goal = 0 if way == "consistent" else None
+        figures += [
+            figure(f"reads of two views, {way}", len(pairs)),
+            figure(f"of these, views that disagree, {way}", differ, most=goal),
+            figure(f"states of the table that were read, {way}", len({tuple(each) for each in pairs})),
+        ]
+    return Report(figures, found)
+
+
+CASES = {"reads": reads, "agreement": agreement}
