@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from benchmarks.parts.worker import calls, serve
+from benchmarks.parts import worker
 
 READ = "spark.headwater.read"
 WAYS = ("latest", "consistent")
@@ -54,9 +54,10 @@ def agree(spark: SparkSession, write: str, query: str, reads: int, every: float)
     return found
 
 
-def served() -> dict[str, Callable[..., Any]]:
-    return {**calls(), "cost": cost, "agree": agree}
+def calls() -> dict[str, Callable[..., Any]]:
+    """The functions that the benchmark calls by name."""
+    return {**worker.calls(), "cost": cost, "agree": agree}
 
 
 if __name__ == "__main__":
-    serve(served())
+    worker.serve(calls())

@@ -28,6 +28,8 @@ HERE = (
     "changes groups",
     "changes windows",
     "choices pairs",
+    "groups agreement",
+    "groups reads",
     "looks named",
     "looks noticing",
     "memory workloads",
