@@ -11,7 +11,7 @@ from collections import Counter
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import disordered, wrong
+from reference import disordered, replayed, wrong
 from strategies import Graph, chains, examples, graphs, machine, of_lakes, play, scripts
 from test_law_9_no_state_that_never_was import at, plain
 
@@ -95,6 +95,7 @@ def law(graph: Graph, script, seconds: int = 0, convened: bool = False) -> None:
     if convened:
         made.settle()
         assert not wrong(made) and not disordered(made)
+        assert replayed(made.journal) == made.state
 
 
 def test_the_members_of_an_epoch_show_one_state_of_every_table():

@@ -410,7 +410,7 @@ MUTATIONS = {
     ),
     "a view waits for a common cut that its sources never reach": (
         "engine/requests/common_cut.py",
-        "    return _stuck(state, view, found, walks) or found\n",
+        "    return _stuck(state, view, found, walks, later) or found\n",
         "    return found\n",
     ),
     "a partition that waits for a newer change holds up all others": (
@@ -738,7 +738,7 @@ MUTATIONS = {
     ),
     "a view that skips a change is as before all others": (
         "engine/record/queue.py",
-        "        ahead_of = {} if is_strict(view) else passed(state, view, event)\n",
+        "        ahead_of = {} if is_strict(view) or agreed.meets else passed(state, view, event)\n",
         "        ahead_of = {}\n",
     ),
     "a view that catches up showed each state": (

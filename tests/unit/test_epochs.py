@@ -50,7 +50,7 @@ def rows(made, state):
 
 def refused(made, *tables, epoch=None, sources=False):
     with pytest.raises(StatementError) as raised:
-        read_states(made.state, tables, epoch, sources)
+        read_states(made.state, tables, epoch, sources, made.now)
     return str(raised.value)
 
 
@@ -125,7 +125,7 @@ def test_a_renamed_member_keeps_its_epochs():
     rename(made, "by_day", "by_night")
     known = epochs(made)[-1].of("by_night")
     assert known is not None and known.snapshot == before.snapshot and epochs(made)[-1].of("by_day") is None
-    assert read_states(made.state, ["by_night"], None, False).states == {"by_night": known}
+    assert read_states(made.state, ["by_night"], None, False, made.now).states == {"by_night": known}
 
 
 def test_the_only_member_of_a_group_is_renamed():
@@ -137,14 +137,16 @@ def test_the_only_member_of_a_group_is_renamed():
 def test_an_epoch_is_gone_for_a_member_that_was_redefined():
     made = shop()
     made.declare(member("by_day", "s", fingerprint="2"))
-    assert read_states(made.state, ["by_day"], None, False).states, "the old rows can be read until there are others"
+    assert read_states(made.state, ["by_day"], None, False, made.now).states, (
+        "the old rows can be read until there are others"
+    )
     assert "by_day is to be refreshed as by_day was redefined" in next_epoch(made.state, "revenue", made.now).text
     run(made, "by_day")
-    assert len(epochs(made)) == 2 and read_states(made.state, ["by_day"], None, False).epoch == 2
+    assert len(epochs(made)) == 2 and read_states(made.state, ["by_day"], None, False, made.now).epoch == 2
     assert "epoch 1 of revenue is gone for by_day, which can be read at the epochs 2" in refused(
         made, "by_day", epoch=1
     )
-    assert read_states(made.state, ["by_shop"], 1, False).states
+    assert read_states(made.state, ["by_shop"], 1, False, made.now).states
 
 
 @pytest.mark.parametrize("lost", ("suspended", "another table"))
@@ -188,8 +190,9 @@ def test_epochs_are_kept_as_long_as_replaced_rows():
     change(made, "s", WHOLE, 14)
     made.drain()
     assert [each.number for each in epochs(made)] == [2, 3, 4, 5]
-    made.now += 10 * HOUR
     assert "epoch 1 of revenue is gone; 2 to 5 can be read" in refused(made, "by_day", epoch=1)
+    made.now += 10 * HOUR
+    assert "epoch 4 of revenue is gone; 5 can be read" in refused(made, "by_day", epoch=4), "its files may be, too"
     epoch = epochs(made)[-1]
     for number in range(6, MOST + 20):
         made.record(lambda _, n=number: EpochMade(made.now, "revenue", _numbered(epoch, n)))
@@ -224,9 +227,9 @@ def test_an_epoch_has_the_snapshot_of_a_compaction():
 
 def test_a_base_table_of_a_member_that_left_is_read_as_it_is():
     made = machine({"s": "", "t": ""}, member("by_s", "s"), member("by_t", "t"), lakes=("s", "t"))
-    assert read_states(made.state, ["s", "t"], None, True).states.keys() == {"s", "t"}
+    assert read_states(made.state, ["s", "t"], None, True, made.now).states.keys() == {"s", "t"}
     made.drop("by_s")
-    assert read_states(made.state, ["s", "t"], None, True).states.keys() == {"t"}
+    assert read_states(made.state, ["s", "t"], None, True, made.now).states.keys() == {"t"}
 
 
 def test_no_epoch_has_an_older_state_of_a_base_table():
@@ -274,12 +277,12 @@ def test_a_number_is_a_moment_of_all_groups():
     first = made.state.numbered
     change(made, "s", WHOLE, 11)
     made.drain()
-    now = read_states(made.state, ["by_day", "cost"], None, False)
+    now = read_states(made.state, ["by_day", "cost"], None, False, made.now)
     assert now.epoch == made.state.numbered
     assert {each.version for each in now.states.values()} == {
         made.state.tables[each].highest for each in ("by_day", "cost")
     }
-    then = read_states(made.state, ["by_day", "cost", "unknown"], first, False)
+    then = read_states(made.state, ["by_day", "cost", "unknown"], first, False, made.now)
     assert all(then.states[each].version < made.state.tables[each].highest for each in ("by_day", "cost"))
     assert "there is no epoch 99; the newest is" in refused(made, "by_day", epoch=99)
 
@@ -288,8 +291,10 @@ def test_base_tables_are_read_at_the_state_of_the_epoch():
     made = shop()
     change(made, "s", WHOLE, 11)
     run(made, "by_shop")
-    assert made.world.lake.held(read_states(made.state, ["s"], None, True).states["s"].snapshot) != {WHOLE: 11}
-    assert read_states(made.state, ["s"], None, False).states == {}
+    assert made.world.lake.held(read_states(made.state, ["s"], None, True, made.now).states["s"].snapshot) != {
+        WHOLE: 11
+    }
+    assert read_states(made.state, ["s"], None, False, made.now).states == {}
 
 
 def test_groups_that_show_other_states_of_a_table_are_read_apart():
@@ -297,7 +302,7 @@ def test_groups_that_show_other_states_of_a_table_are_read_apart():
     change(made, "s", WHOLE, 11)
     run(made, "cost")
     assert "s is a source of costs and revenue, whose epochs show different states" in refused(made, "s", sources=True)
-    alone = read_states(made.state, ["s", "cost"], None, True).states["s"]
+    alone = read_states(made.state, ["s", "cost"], None, True, made.now).states["s"]
     assert made.world.lake.held(alone.snapshot) == {WHOLE: 11}
 
 
@@ -322,7 +327,7 @@ def test_the_rows_of_a_group_name_its_tables():
     [row] = group_rows(made.state, made.now)
     assert (row.group, row.members, row.epoch, row.oldest, row.lag, row.reason) == ("revenue", 2, 1, 1, 0, None)
     made.declare(member("late", "s"))
-    found = [(each.table, each.role, each.epoch == 1) for each in state_rows(made.state, "revenue")]
+    found = [(each.table, each.role, each.epoch == 1) for each in state_rows(made.state, "revenue", made.now)]
     members_first = [("by_day", "member", True), ("by_shop", "member", True), ("late", "member", False)]
     assert found == [*members_first, ("s", "source", True)]
 
@@ -331,11 +336,11 @@ def test_rows_are_those_of_the_epoch_that_is_asked_for():
     made = shop()
     change(made, "s", WHOLE, 11)
     made.drain()
-    first, newest = state_rows(made.state, "revenue", 1), state_rows(made.state, "revenue")
+    first, newest = state_rows(made.state, "revenue", made.now, 1), state_rows(made.state, "revenue", made.now)
     assert {each.epoch for each in first} == {1} and {each.epoch for each in newest} == {2}
     assert all(each.version < each.newest for each in first) and all(each.version == each.newest for each in newest)
     with pytest.raises(StatementError, match="there is no epoch 3; the newest is 2"):
-        state_rows(made.state, "revenue", 3)
+        state_rows(made.state, "revenue", made.now, 3)
 
 
 @pytest.mark.parametrize(

@@ -11,29 +11,31 @@ from headwater.engine.decide import kernel
 from headwater.engine.decide.readiness import wake_at
 from headwater.engine.groups.epochs import UNPROMISED
 from headwater.engine.requests.meeting import left_for_later
-from headwater.model.event import Convened, EpochMade, Started
+from headwater.model.event import Convened, EpochMade, Hurried, Requested, Started, Suspended
 from headwater.model.partition import WHOLE
 
 SECOND = 1_000
 
 
-def group(*takes, consistency="eventual", **properties):
-    """Views of ``s`` with the seconds that their refreshes take."""
+def group(*takes, consistency="eventual", tables=("s",), **properties):
+    """Views of some tables with the seconds that their refreshes take."""
     members = [
-        view(f"v{n}", "", "s", format="delta", group="g", consistency=consistency, **properties)
+        view(f"v{n}", "", *tables, format="delta", group="g", consistency=consistency, **properties)
         for n, _ in enumerate(takes)
     ]
-    return machine({"s": ""}, *members, lakes=("s",)), dict(zip((each.view for each in members), takes, strict=True))
+    made = machine(dict.fromkeys(tables, ""), *members, lakes=tables)
+    return made, dict(zip((each.view for each in members), takes, strict=True))
 
 
-def load(made, takes, minutes, every=5):
-    """Writes ``s`` every few seconds, and lets each view refresh when it can."""
+def load(made, takes, minutes, every=5, tables=("s",)):
+    """Writes the tables in turn every few seconds, and lets each view refresh when it can."""
     ends, began = {}, made.now
     for number in range(minutes * 60):
         made.now = began + number * SECOND
         if number % every == 0:
-            made.world.write("s", WHOLE, 100 + number)
-            made.look("s")
+            table = tables[number // every % len(tables)]
+            made.world.write(table, WHOLE, 100 + number)
+            made.look(table)
         for name, at in [*ends.items()]:
             if made.now >= at:
                 made.finish(made.flights[name])
@@ -75,6 +77,41 @@ def test_members_whose_states_rarely_meet_by_themselves_do_so_when_they_convene(
     assert max(waits(alone, began)) > 4 * longest
     assert runs(met) == runs(alone)
     sound(met)
+
+
+def test_members_of_several_tables_meet():
+    tables = ("s", "t")
+    met, slow = group(11, 13, 17, tables=tables)
+    began = met.now
+    load(met, slow, minutes=20, tables=tables)
+    assert max(waits(met, began)) < 1.5 * UNPROMISED / SECOND
+    sound(met)
+
+
+def test_nobody_goes_to_a_place_while_a_member_cannot_run():
+    made, slow = group(11, 13, 17)
+    load(made, slow, minutes=3)
+    made.record(lambda _: Convened(made.now, "g"))
+    made.record(lambda _: Suspended(made.now, "v2"))
+    assert "g" in made.state.convened
+    for turn in range(20):
+        made.now += 5 * SECOND
+        made.world.write("s", WHOLE, 900 + turn)
+        made.look("s")
+        assert left_for_later(made.state, "v0") == left_for_later(made.state, "v1") == {}
+
+
+def test_who_asks_for_rows_gets_those_of_now():
+    made, slow = group(11, 13, 17)
+    load(made, slow, minutes=3)
+    made.record(lambda _: Convened(made.now, "g"))
+    made.world.write("s", WHOLE, 900)
+    made.look("s")
+    for name in slow:
+        made.record(lambda version, name=name: Requested(made.now, version, name, (WHOLE,), "was asked for"))
+        assert left_for_later(made.state, name) == {}
+    made.record(lambda version: Hurried(made.now, version))
+    assert all(left_for_later(made.state, name) == {} for name in slow)
 
 
 @pytest.mark.parametrize("promised, convenes", [("10 minutes", False), ("30 seconds", True)])

@@ -31,7 +31,7 @@ def groups(group: str | None, path: Where | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_told(state, each) for each in found], indent=2))
     elif group is not None:
-        table([*STATES], [each.row for each in state_rows(state, found[0].group)])
+        table([*STATES], [each.row for each in state_rows(state, found[0].group, milliseconds())])
     else:
         table([*GROUPS], [each.row for each in found])
 
@@ -46,5 +46,5 @@ def _known(found: list[GroupRow], name: str) -> GroupRow:
 
 
 def _told(state: State, row: GroupRow) -> dict[str, Any]:
-    tables = [dict(zip(STATES, each.row, strict=True)) for each in state_rows(state, row.group)]
+    tables = [dict(zip(STATES, each.row, strict=True)) for each in state_rows(state, row.group, milliseconds())]
     return {**dict(zip(GROUPS, row.row, strict=True)), "tables": tables}

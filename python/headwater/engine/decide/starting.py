@@ -129,7 +129,8 @@ def under_way(state: State, run: Run) -> Decision:
     with its requests pending."""
     view, slices = state.views[run.view], tuple(each for each, _ in run.started.needs)
     methods = {each.mode: each for each in methods_of(view.definition)}
-    before = evolve(state, views={**state.views, run.view: evolve(view, pending=dict(run.needs))})
+    index = evolve(state.index, places={})  # where a group meets is another place for other requests
+    before = evolve(state, views={**state.views, run.view: evolve(view, pending=dict(run.needs))}, index=index)
     chosen, began = choose_method(before, run.view, slices), methods[run.started.work.mode]
     rejected = chosen.rejected if chosen.method is began else ()
     if run.instead is not None:

@@ -101,12 +101,19 @@ def shows(state: State, group: str, version: Version) -> bool:
     return min((*_together(walks).until.values(), *owed), default=inf) > version
 
 
+def kept(state: State, group: str, now: int) -> list[Epoch]:
+    """The epochs of a group that count at a time (ms): the newest, and those that were replaced not too long ago."""
+    known = state.groups.get(group, ())
+    retain = max((state.views[each].definition.policy.retain for each in members(state, group)), default=0)
+    return [each for each, after in pairwise(known) if after.at > now - retain] + [*known[-1:]]
+
+
 def kept_since(state: State, view: str, now: int) -> Version | None:
     """The version that replaced the oldest one of a view which an epoch names, or an older one; ``None`` if epochs name
     the newest one, or none. Versions are times, so what was deleted from the table since then stays. The clocks of
     engines differ by less than ``AHEAD``. Epochs whose time is over at ``now`` (ms) count no more."""
     policy = state.views[view].definition.policy if view in state.views else None
-    epochs = _kept(state, policy.group, now) if policy is not None and policy.group else []
+    epochs = kept(state, policy.group, now) if policy is not None and policy.group else []
     oldest_named = min((known.version for each in epochs if (known := each.of(view)) is not None), default=None)
     record = state.tables.get(view)
     if oldest_named is None or record is None or oldest_named == record.highest:
@@ -138,13 +145,6 @@ def _lacks(state: State, group: str, epoch: Epoch | None) -> Iterator[int]:
             yield from (change for _, change in past.first)
         for origins in unresolved(state, name).values():
             yield from (state.origins[each].at for each in origins)
-
-
-def _kept(state: State, group: str, now: int) -> list[Epoch]:
-    """The epochs of a group that count at a time (ms): the newest, and those that were replaced not too long ago."""
-    known = state.groups.get(group, ())
-    retain = max((state.views[each].definition.policy.retain for each in members(state, group)), default=0)
-    return [each for each, after in pairwise(known) if after.at > now - retain] + [*known[-1:]]
 
 
 def _said(state: State, apart: Apart) -> str:

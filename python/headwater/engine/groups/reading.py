@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from attrs import frozen
 
-from headwater.engine.groups.epochs import is_readable, next_epoch
+from headwater.engine.groups.epochs import is_readable, kept, next_epoch
 from headwater.engine.groups.epochs import members as members_of
 from headwater.engine.requests.common_cut import above
 from headwater.model.epoch import Epoch, TableState
@@ -29,11 +29,12 @@ class ReadStates:
     states: Mapping[str, TableState]
 
 
-def read_states(state: State, tables: Collection[str], epoch: int | None, sources: bool) -> ReadStates:
+def read_states(state: State, tables: Collection[str], epoch: int | None, sources: bool, now: int) -> ReadStates:
     """The states of those of some tables that are members of groups and, with ``sources``, of their base tables.
 
     Args:
         epoch: the moment; ``None``, or 0, the moment before the first epoch: now.
+        now: the time (ms): replaced epochs end with it.
 
     Raises:
         StatementError: one of them cannot be read at that moment.
@@ -44,22 +45,22 @@ def read_states(state: State, tables: Collection[str], epoch: int | None, source
     for table in tables:
         view = state.views.get(table)
         if view is not None and (group := view.definition.policy.group) is not None:
-            found[table] = _member(state, group, table, at)
+            found[table] = _member(state, group, table, at, now)
     if sources:
         groups = {state.views[each].definition.policy.group for each in found}
         bases = [each for each in tables if each not in state.views and each in state.tables]
-        found |= {each: known for each in bases if (known := _source(state, each, at, groups)) is not None}
+        found |= {each: known for each in bases if (known := _source(state, each, at, groups, now)) is not None}
     return ReadStates(at, found)
 
 
-def epoch_at(state: State, group: str, number: int | None) -> Epoch:
+def epoch_at(state: State, group: str, number: int | None, now: int) -> Epoch:
     """The newest epoch of a group up to a number; ``None``: of all.
 
     Raises:
         StatementError: it is not there.
     """
     _require(state, number)
-    return _epoch(state, group, number or state.numbered)
+    return _epoch(state, group, number or state.numbered, now)
 
 
 # --- inside
@@ -71,8 +72,8 @@ def _require(state: State, epoch: int | None) -> None:
         raise StatementError(f"there is no epoch {epoch}; {newest}. Where a store was lost, numbers begin anew")
 
 
-def _member(state: State, group: str, name: str, at: int) -> TableState:
-    epoch = _epoch(state, group, at)
+def _member(state: State, group: str, name: str, at: int, now: int) -> TableState:
+    epoch = _epoch(state, group, at, now)
     known = epoch.of(name)
     if known is None:
         raise StatementError(
@@ -80,22 +81,24 @@ def _member(state: State, group: str, name: str, at: int) -> TableState:
             f"REFRESH MATERIALIZED VIEW GROUP {spelled((group,))} waits for an epoch that has it"
         )
     if not is_readable(state, known):
-        raise StatementError(f"epoch {epoch.number} of {group} is gone for {name}, which {_since(state, group, name)}")
+        raise StatementError(
+            f"epoch {epoch.number} of {group} is gone for {name}, which {_since(state, group, name, now)}"
+        )
     return known
 
 
-def _since(state: State, group: str, name: str) -> str:
+def _since(state: State, group: str, name: str, now: int) -> str:
     """What readers can do about an epoch in which a member cannot be read."""
-    left = [each.number for each in state.groups[group] if _reads(state, each, [name])]
+    left = [each.number for each in kept(state, group, now) if _reads(state, each, [name])]
     if left:
         return f"can be read at the epochs {_listed(left)}"
     told = f"REFRESH MATERIALIZED VIEW GROUP {spelled((group,))} waits for its next epoch"
     return f"was redefined, replaced or cleaned up since; {told}"
 
 
-def _epoch(state: State, group: str, at: int) -> Epoch:
+def _epoch(state: State, group: str, at: int, now: int) -> Epoch:
     """The epoch at which a group is read."""
-    known = state.groups.get(group, ())
+    known = kept(state, group, now)
     found = next((each for each in reversed(known) if each.number <= at), None)
     if found is not None:
         return found
@@ -106,14 +109,14 @@ def _epoch(state: State, group: str, at: int) -> Epoch:
     raise StatementError(f"the group {group} has no epoch yet: {said}")
 
 
-def _source(state: State, table: str, at: int, groups: Collection[str | None]) -> TableState | None:
+def _source(state: State, table: str, at: int, groups: Collection[str | None], now: int) -> TableState | None:
     """The state of a base table in the epochs that show it: in those of the groups that the statement reads, if there
     are any; ``None`` if no group does."""
     showing = {
         group: known
         for group in sorted(state.groups)
         if any(table in above(state, each) for each in members_of(state, group))
-        and (known := _shown(state, group, at, table)) is not None
+        and (known := _shown(state, group, at, table, now)) is not None
     }
     mine = {group: known for group, known in showing.items() if group in groups} or showing
     if not mine:
@@ -132,8 +135,8 @@ def _source(state: State, table: str, at: int, groups: Collection[str | None]) -
     return known
 
 
-def _shown(state: State, group: str, at: int, table: str) -> TableState | None:
-    epoch = next((each for each in reversed(state.groups[group]) if each.number <= at), None)
+def _shown(state: State, group: str, at: int, table: str, now: int) -> TableState | None:
+    epoch = next((each for each in reversed(kept(state, group, now)) if each.number <= at), None)
     return None if epoch is None else next((each for each in epoch.sources if each.table == table), None)
 
 

@@ -57,6 +57,7 @@ def regroup(state: State, name: str) -> None:
     for each in [each for each, names in grouped.items() if name in names and each != group]:
         grouped[each].discard(name)
         state.index.regrouped.add(each)
+        state.index.stale |= grouped[each]
         state.groups[each] = tuple(_without(known, name) for known in state.groups.get(each, ()))
         if not grouped[each]:
             del grouped[each]

@@ -49,13 +49,14 @@ def renamed(held: Mapping[str, Version], old: str, new: str) -> dict[str, Versio
     return {new if table == old else table: version for table, version in held.items()}
 
 
-def strike(record: TableRecord, version: Version, started: Version) -> None:
+def strike(record: TableRecord, version: Version, started: Version, gone: bool) -> None:
     """A run failed that read a state which was not the newest when the run started. This state may be gone, and so may
-    those before it."""
+    those before it. ``gone``: it is."""
     if any(version < each < started for each in record.past):
         for each in [each for each in record.past if each <= version]:
             del record.past[each]
-        record.began = max(record.began, version + 1)
+        if gone:
+            record.began = max(record.began, version + 1)
 
 
 def reached(record: TableRecord, watermark: int | None) -> None:

@@ -214,10 +214,11 @@ def skip(state: State, event: Skipped) -> None:
     """What was pending for these origins is done without a run, but for what is left."""
     view = state.views[event.view]
     # Sources without a common cut may have passed states in which the view was another: it may hold all that they show.
-    if isinstance(common_cut(state, event.view), Apart):
+    agreed = common_cut(state, event.view)
+    if isinstance(agreed, Apart):
         ahead_of = shown(state, view)
     else:
-        ahead_of = {} if is_strict(view) else passed(state, view, event)
+        ahead_of = {} if is_strict(view) or agreed.meets else passed(state, view, event)
     for each, origins in event.left:
         request(state, event.view, (each,), frozenset(origins))
     view.holds = newest(skipped(state, view, event), ahead_of)

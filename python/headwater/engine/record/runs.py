@@ -277,7 +277,7 @@ def failed(state: State, view: ViewState, event: Failed) -> None:
     if event.error.code in STATE_GONE or (view.failures and not cancelled):
         for source, version in run.inputs:
             if source in state.tables:
-                pinned_states.strike(state.tables[source], version, run.version)
+                pinned_states.strike(state.tables[source], version, run.version, event.error.code in STATE_GONE)
                 queue.touch(state, source)
     if cancelled:
         view.retry_at, view.stopped = event.at + back_off(1), event.error

@@ -41,6 +41,7 @@ def transition(state: State, event: events.Event) -> State:
     Events about a view that is not there change nothing: it was dropped while they were under way.
     """
     state.highest = max(state.highest, getattr(event, "version", 0))
+    state.index.places.clear()  # they follow from the state as it is at each event, here and in each replay
     match event:
         case events.Changed():
             _changed(state, event)

@@ -54,6 +54,9 @@ class Common:
 
 Chosen = Mapping[str, StateSpan]
 
+MOST_PARTITIONS = 1_000
+"""A view of more partitions takes all changes at once. What each of its partitions read is not looked up."""
+
 NOTHING = Common()
 """No two sources of a view can disagree, or it does not ask whether they do."""
 
@@ -79,10 +82,17 @@ def common_cut(state: State, name: str) -> Common | Apart:
 def _meeting(state: State, view: ViewState, later: Mapping[str, Version]) -> Common | Apart:
     """The newest common cut of a view's sources that lacks some changes."""
     name, ahead = view.definition.view, view.definition.reads_ahead
+    known = state.tables[name].partitions
+    if len(known) > MOST_PARTITIONS:
+        return Apart(name, name, name, 0)
     tables = sorted({each for each in later if has_states(state, each)} | set(shared(state, name)))
     walks = {each: walk(state, each, tables, ahead) for each in view.definition.sources}
     found = newest_of(state, view, tables, walks, {each: later[each] for each in tables if each in later})
-    return evolve(found, meets=True) if isinstance(found, Common) else found
+    if not isinstance(found, Common):
+        return found
+    read = newest(*(dict(each.inputs) for each in known.values()))
+    back = next((each for each, version in found.versions.items() if version < read.get(each, 0)), None)
+    return evolve(found, meets=True) if back is None else Apart(back, name, back, read[back])
 
 
 def newest_of(
@@ -105,7 +115,7 @@ def newest_of(
             if known.chosen.holds or known.chosen.until
         }
     )
-    return _stuck(state, view, found, walks) or found
+    return _stuck(state, view, found, walks, later) or found
 
 
 def went_back(
@@ -253,13 +263,18 @@ def _common(chosen: Chosen) -> Common:
     return Common({source: each.version for source, each in chosen.items()}, until, behind)
 
 
-def _stuck(state: State, view: ViewState, found: Common, walks: Mapping[str, Walk]) -> Apart | None:
+def _stuck(
+    state: State, view: ViewState, found: Common, walks: Mapping[str, Walk], later: Mapping[str, Version]
+) -> Apart | None:
     """Why a view would stand still: a table of which the newest versions of all sources show a change that it is
-    pending for, while their newest common cut shows none. Such a cut may be as old as what the view shows."""
+    pending for, while their newest common cut shows none. Such a cut may be as old as what the view shows. A table of
+    which all is left for later may stand still while another one goes on."""
     newest = _common({each: known.newest for each, known in walks.items()})
     pending = NONE.union(*view.pending.values()) if found.until != newest.until else ()
     counted = [each for each in map(state.origins.__getitem__, sorted(pending)) if not each.asked]
     going = {each.table for each in counted if not found.lacks(each.table, each.version)}
+    if going:
+        counted = [each for each in counted if each.version < later.get(each.table, inf)]
     for each in counted:
         if each.table not in going and not newest.lacks(each.table, each.version):
             ahead = (source for source, known in walks.items() if known.at)

@@ -18,7 +18,7 @@ from headwater.engine.requests.cut import carried, newest, oldest
 from headwater.engine.requests.spans import older
 from headwater.model.index import StateSpan
 from headwater.model.partition import Version
-from headwater.model.state import State
+from headwater.model.state import State, Status
 
 MOST = 20
 """So many versions of a member may match a place, the newest ones."""
@@ -28,15 +28,20 @@ NEWEST = 3
 
 
 def left_for_later(state: State, name: str) -> Mapping[str, Version]:
-    """For each table, the first change that a run of a member leaves for a later run; empty if it may take all."""
+    """For each table, the first change that a run of a member leaves for a later run; empty if it may take all. It
+    takes all that somebody waits for."""
     view = state.views.get(name)
     group = None if view is None else view.definition.policy.group
-    if group is None or group not in state.convened:
+    if view is None or group is None or group not in state.convened:
         return {}
     if group not in state.index.places:
         state.index.places[group] = _place(state, sorted(state.index.grouped.get(group, ())))
     place = state.index.places[group]
-    return {} if place is None or _has(_versions(state, name), place) else place.until
+    if place is None or _has(_versions(state, name), place):
+        return {}
+    waited_for = any(change <= max(state.hurried, view.hurried) for change in place.until.values())
+    pending = frozenset[Version]().union(*view.pending.values())
+    return {} if waited_for or any(state.origins[each].asked for each in pending) else place.until
 
 
 # --- inside
@@ -45,6 +50,8 @@ def left_for_later(state: State, name: str) -> Mapping[str, Version]:
 def _place(state: State, names: Sequence[str]) -> StateSpan | None:
     """A version that some members have a match for, and all others can run up to: of these the one that most members
     match, and then the newest. What all members match is an epoch already."""
+    if any(state.views[each].status is not Status.ACTIVE or state.views[each].released for each in names):
+        return None  # there is no epoch before it goes on
     versions = [_versions(state, each) for each in names]
     alike = {_key(each): each for some in versions for each in some[:NEWEST]}
     best: tuple[tuple[int, Version], StateSpan] | None = None
@@ -76,9 +83,18 @@ def _versions(state: State, name: str) -> list[StateSpan]:
         needs = [origins for _, origins in run.needs]
         made = newest(view.holds, dict(run.holds), carried(state, needs, max))
         came = oldest(carried(state, needs, min), until)
-        found = [evolve(each, until=oldest(each.until, came)) for each in found]
-        return [StateSpan(run.version, made, until), *found]
-    return [evolve(each, until=oldest(each.until, until)) for each in found]
+        found = [StateSpan(run.version, made), *(evolve(each, until=oldest(each.until, came)) for each in found)]
+    return [_stated(state, evolve(each, until=oldest(each.until, until))) for each in found]
+
+
+def _stated(state: State, span: StateSpan) -> StateSpan:
+    """A span without the tables whose states cannot be told apart: no run can stop at one of these."""
+
+    def known(table: str) -> bool:
+        return table in state.views or (table in state.tables and state.tables[table].pinned)
+
+    holds, until = ({each: at for each, at in some.items() if known(each)} for some in (span.holds, span.until))
+    return StateSpan(span.version, holds, until)
 
 
 def _meet(one: StateSpan, other: StateSpan) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attrs import astuple, frozen
 
-from headwater.engine.groups.epochs import is_readable, lacks_since, members, next_epoch
+from headwater.engine.groups.epochs import is_readable, kept, lacks_since, members, next_epoch
 from headwater.engine.groups.reading import epoch_at
 from headwater.engine.tell.columns import Time, columns_of
 from headwater.engine.tell.status import Row
@@ -73,13 +75,13 @@ def group_rows(state: State, now: int) -> list[GroupRow]:
     return [_group(state, each, now) for each in sorted(state.index.grouped)]
 
 
-def state_rows(state: State, group: str, at: int | None = None) -> list[StateRow]:
+def state_rows(state: State, group: str, now: int, at: int | None = None) -> list[StateRow]:
     """The members of a group and their sources, as the newest epoch has them, or the newest one up to a number.
 
     Raises:
         StatementError: that epoch is not there.
     """
-    shown = epoch_at(state, group, at) if at or state.groups.get(group) else Epoch(0, 0, (), ())
+    shown = epoch_at(state, group, at, now) if at or state.groups.get(group) else Epoch(0, 0, (), ())
     named = {each.table for each in shown.members}
     found = [_row(state, shown, each, "member") for each in shown.members]
     missing = [each for each in members(state, group) if each not in named]
@@ -90,8 +92,8 @@ def state_rows(state: State, group: str, at: int | None = None) -> list[StateRow
 # --- inside
 
 
-def _is_readable(state: State, epoch: Epoch) -> bool:
-    return all(is_readable(state, each) for each in epoch.members)
+def _is_readable(state: State, epoch: Epoch, names: Iterable[str]) -> bool:
+    return all((known := epoch.of(each)) is not None and is_readable(state, known) for each in names)
 
 
 def _row(state: State, shown: Epoch, each: TableState, role: str) -> StateRow:
@@ -100,7 +102,7 @@ def _row(state: State, shown: Epoch, each: TableState, role: str) -> StateRow:
 
 def _group(state: State, group: str, now: int) -> GroupRow:
     names, known = members(state, group), state.groups.get(group, ())
-    oldest = next((each.number for each in known if _is_readable(state, each)), None)
+    oldest = next((each.number for each in kept(state, group, now) if _is_readable(state, each, names)), None)
     newest = known[-1] if known else None
     why = next_epoch(state, group, now)
     reason = why if isinstance(why, Reason) else None

@@ -144,7 +144,7 @@ def _blocked(state: State, view: ViewState) -> Iterator[Phase]:
 def _lacking(state: State, view: ViewState) -> str:
     """The source that lacks what a view waits for, in words; empty if none does."""
     agreed = common_cut(state, view.definition.view)
-    if not isinstance(agreed, Common) or not (lacking := lacked(state, view, agreed)):
+    if not isinstance(agreed, Common) or agreed.meets or not (lacking := lacked(state, view, agreed)):
         return ""
     table = state.origins[min(lacking)].table
     return f"waits for {agreed.behind[table]}, whose newest version lacks a change of {table}"

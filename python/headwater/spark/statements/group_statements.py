@@ -51,8 +51,8 @@ class Groups:
         """
         self._recorder.sync()
         group, at = self._known(name), session.settings.get("spark.headwater.read.epoch", "")
-        number = int(at) if at.strip().isdecimal() else None
-        return [each.row for each in self._recorder.read(lambda state: state_rows(state, group, number))]
+        number, now = int(at) if at.strip().isdecimal() else None, self._recorder.clock.now()
+        return [each.row for each in self._recorder.read(lambda state: state_rows(state, group, now, number))]
 
     def refresh(self, name: str, token: int) -> list[wire.Row]:
         """``REFRESH MATERIALIZED VIEW GROUP``: waits for an epoch with all that is recorded now.
@@ -87,11 +87,12 @@ class Groups:
             StatementError: one of them cannot be read at it.
         """
         self._recorder.sync()
+        now = self._recorder.clock.now()
         keys = {each: self._names.meant(each) or each for each in question.tables}
         if question.sources:
             self._recorder.read(lambda state: _refuse_other_case(state, keys.values()))
         found = self._recorder.read(
-            lambda state: read_states(state, set(keys.values()), question.epoch, question.sources)
+            lambda state: read_states(state, set(keys.values()), question.epoch, question.sources, now)
         )
         pins = self._pins({table: known.snapshot for table, known in found.states.items()})
         if lost := sorted(found.states.keys() - pins.keys()):

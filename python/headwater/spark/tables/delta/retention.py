@@ -55,7 +55,7 @@ class Retention:
         if since is not None and stated is None:
             return True  # how long the files stay is written in a way that is not read here, and they may be needed
         vacuuming = self._sessions.of_table((*definition.settings, (TASKS, str(tasks))))
-        self._shim.run_quietly(vacuuming, f"VACUUM {table}{_longer(stated or retain, now, since)}")
+        self._shim.run_quietly(vacuuming, f"VACUUM {table}{_longer(retain if stated is None else stated, now, since)}")
         self._cleaned[definition.view] = now
         return True
 
@@ -68,8 +68,10 @@ def _longer(retain: int, now: float, since: Version | None) -> str:
 
 
 def _stated(text: str) -> int | None:
-    """An interval as people write it for Delta, in ms; ``None`` if it is written otherwise."""
+    """An interval as people write it for Delta, such as ``interval 1 week 2 days``, in ms; ``None`` if it is written
+    otherwise."""
+    words = text.strip().lower().removeprefix("interval").split()
     try:
-        return pause(text.strip().lower().removeprefix("interval"))
-    except StatementError:
+        return sum(pause(" ".join(pair)) for pair in zip(words[::2], words[1::2], strict=True)) if words else None
+    except (StatementError, ValueError):
         return None
