@@ -1219,7 +1219,7 @@ MUTATIONS = {
     ),
     "a group that convenes goes on as before": (
         "engine/requests/meeting.py",
-        "    return {} if place is None or _has(_versions(state, name), place) else place.until\n",
+        "    return {} if waited_for or any(state.origins[each].asked for each in pending) else place.until\n",
         "    return {}\n",
     ),
     "a group never convenes": (
