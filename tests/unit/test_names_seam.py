@@ -20,7 +20,7 @@ KNOWN_PYTHON = {
     "the keys themselves": {
         "model.name": ["'.'.join", "key.lower", "name.key.lower"],
         "spark.jvm.sql": ["'.'.join"],  # SQL of a key
-        "spark.statements.syntax": ["'.'.join"],  # what a message says
+        "spark.statements.words": ["'.'.join"],  # what a message says
     },
     "the name of a catalog": {"spark.statements.view_names": ["first.lower"]},
     "columns": {

@@ -8,10 +8,8 @@ from typing import Any
 import click
 
 from headwater.cli.shared import milliseconds, open_store, state_of, store_options, table
+from headwater.engine.groups.reading import group_of
 from headwater.engine.tell.group_rows import GROUPS, STATES, GroupRow, group_rows, state_rows
-from headwater.model.error import StatementError
-from headwater.model.name import loosely
-from headwater.model.properties import nearest
 from headwater.model.state import State
 from headwater.store.dialect import Where
 
@@ -27,22 +25,14 @@ def groups(group: str | None, path: Where | None, as_json: bool) -> None:
     state, _ = state_of(open_store(path))
     found = group_rows(state, milliseconds())
     if group is not None:
-        found = [_known(found, group)]
+        asked = group_of(state, group)
+        found = [each for each in found if each.group == asked]
     if as_json:
         click.echo(json.dumps([_told(state, each) for each in found], indent=2))
     elif group is not None:
         table([*STATES], [each.row for each in state_rows(state, found[0].group, milliseconds())])
     else:
         table([*GROUPS], [each.row for each in found])
-
-
-def _known(found: list[GroupRow], name: str) -> GroupRow:
-    for each in found:
-        if each.group == loosely(name):
-            return each
-    names = [each.group for each in found]
-    other = nearest(loosely(name), names, "") if names else "; no view has the property 'headwater.group'"
-    raise StatementError(f"there is no group {name}{other}")
 
 
 def _told(state: State, row: GroupRow) -> dict[str, Any]:

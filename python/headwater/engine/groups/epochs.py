@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from math import inf
 
-from headwater.engine.requests.common_cut import above, disagreement, has_states, lets_go, loose, walk, went_back
+from headwater.engine.requests.common_cut import above, disagreement, lets_go, loose, walk, went_back
 from headwater.engine.requests.coverage import unresolved
 from headwater.engine.requests.cut import newest, oldest
 from headwater.engine.requests.limits import AHEAD
-from headwater.engine.requests.spans import Walk
+from headwater.engine.requests.spans import Walk, has_states
 from headwater.model.epoch import Epoch, TableState
 from headwater.model.format import FORMATS
 from headwater.model.index import Apart, StateSpan
@@ -87,6 +87,11 @@ def is_readable(state: State, known: TableState) -> bool:
     """Whether the snapshot of a table is still one of this table: it was not replaced by another one since."""
     record = state.tables.get(known.table)
     return record is not None and record.pinned and bool(known.snapshot) and known.version >= record.began
+
+
+def shows_all(state: State, epoch: Epoch, names: Iterable[str]) -> bool:
+    """Whether some tables can be read at an epoch."""
+    return all((known := epoch.of(each)) is not None and is_readable(state, known) for each in names)
 
 
 def shows(state: State, group: str, version: Version) -> bool:

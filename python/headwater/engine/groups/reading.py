@@ -5,16 +5,17 @@ Epochs of all groups are numbered together. So a number is a moment: each group 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from attrs import frozen
 
-from headwater.engine.groups.epochs import is_readable, kept, next_epoch
+from headwater.engine.groups.epochs import is_readable, kept, next_epoch, shows_all
 from headwater.engine.groups.epochs import members as members_of
 from headwater.engine.requests.common_cut import above
 from headwater.model.epoch import Epoch, TableState
 from headwater.model.error import StatementError
-from headwater.model.name import spelled
+from headwater.model.name import loosely, spelled
+from headwater.model.properties import nearest
 from headwater.model.reason import Reason
 from headwater.model.state import State
 
@@ -53,6 +54,19 @@ def read_states(state: State, tables: Collection[str], epoch: int | None, source
     return ReadStates(at, found)
 
 
+def group_of(state: State, name: str) -> str:
+    """The group of this name.
+
+    Raises:
+        StatementError: there is none; the message has the nearest one.
+    """
+    groups, found = sorted(state.index.grouped), loosely(name)
+    if found in groups:
+        return found
+    other = nearest(found, groups, "") if groups else "; no view has the property 'headwater.group'"
+    raise StatementError(f"there is no group {name}{other}")
+
+
 def epoch_at(state: State, group: str, number: int | None, now: int) -> Epoch:
     """The newest epoch of a group up to a number; ``None``: of all.
 
@@ -89,7 +103,7 @@ def _member(state: State, group: str, name: str, at: int, now: int) -> TableStat
 
 def _since(state: State, group: str, name: str, now: int) -> str:
     """What readers can do about an epoch in which a member cannot be read."""
-    left = [each.number for each in kept(state, group, now) if _reads(state, each, [name])]
+    left = [each.number for each in kept(state, group, now) if shows_all(state, each, [name])]
     if left:
         return f"can be read at the epochs {_listed(left)}"
     told = f"REFRESH MATERIALIZED VIEW GROUP {spelled((group,))} waits for its next epoch"
@@ -138,10 +152,6 @@ def _source(state: State, table: str, at: int, groups: Collection[str | None], n
 def _shown(state: State, group: str, at: int, table: str, now: int) -> TableState | None:
     epoch = next((each for each in reversed(kept(state, group, now)) if each.number <= at), None)
     return None if epoch is None else next((each for each in epoch.sources if each.table == table), None)
-
-
-def _reads(state: State, epoch: Epoch, names: Iterable[str]) -> bool:
-    return all((known := epoch.of(each)) is not None and is_readable(state, known) for each in names)
 
 
 def _listed(numbers: list[int]) -> str:

@@ -23,7 +23,7 @@ from headwater.engine.requests.coverage import unresolved, upstream
 from headwater.engine.requests.cut import carried, newest
 from headwater.engine.requests.limits import STUCK, follows
 from headwater.engine.requests.meeting import left_for_later
-from headwater.engine.requests.spans import Walk, older
+from headwater.engine.requests.spans import Walk, has_states, older
 from headwater.model.index import Apart, Older, StateSpan
 from headwater.model.partition import Version
 from headwater.model.policy import Consistency, Upstream
@@ -149,12 +149,6 @@ def _is_before(state: State, view: ViewState, walk: Walk) -> bool:
 def is_strict(view: ViewState) -> bool:
     """Whether a view asks for one state of every table."""
     return view.definition.policy.consistency is Consistency.STRICT
-
-
-def has_states(state: State, table: str) -> bool:
-    """Whether the states of a table can be told apart. Files without snapshots may change while a run reads them."""
-    record = state.tables.get(table)
-    return table in state.views or (record is not None and record.pinned)
 
 
 def shared(state: State, name: str) -> tuple[str, ...]:

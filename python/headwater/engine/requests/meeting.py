@@ -15,7 +15,7 @@ from math import inf
 from attrs import evolve
 
 from headwater.engine.requests.cut import carried, newest, oldest
-from headwater.engine.requests.spans import older
+from headwater.engine.requests.spans import has_states, older
 from headwater.model.index import StateSpan
 from headwater.model.partition import Version
 from headwater.model.state import State, Status
@@ -89,11 +89,9 @@ def _versions(state: State, name: str) -> list[StateSpan]:
 
 def _stated(state: State, span: StateSpan) -> StateSpan:
     """A span without the tables whose states cannot be told apart: no run can stop at one of these."""
-
-    def known(table: str) -> bool:
-        return table in state.views or (table in state.tables and state.tables[table].pinned)
-
-    holds, until = ({each: at for each, at in some.items() if known(each)} for some in (span.holds, span.until))
+    holds, until = (
+        {each: at for each, at in some.items() if has_states(state, each)} for some in (span.holds, span.until)
+    )
     return StateSpan(span.version, holds, until)
 
 

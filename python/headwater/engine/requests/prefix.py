@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from headwater.engine.requests.common_cut import Common, above, has_states, is_strict, lets_go
+from headwater.engine.requests.common_cut import Common, above, is_strict, lets_go
 from headwater.engine.requests.coverage import unresolved
+from headwater.engine.requests.spans import has_states
 from headwater.model.index import Apart
 from headwater.model.partition import Needs, Version
 from headwater.model.state import State, ViewState

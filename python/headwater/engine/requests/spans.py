@@ -72,6 +72,12 @@ class Walk:
         return True
 
 
+def has_states(state: State, table: str) -> bool:
+    """Whether the states of a table can be told apart. Files without snapshots may change while a run reads them."""
+    record = state.tables.get(table)
+    return table in state.views or (record is not None and record.pinned)
+
+
 def older(state: State, source: str) -> Older:
     """The versions before the newest one of a pinned table or view that is on record; kept until the record changes."""
     record, kept = state.tables[source], state.index.older.get(source)

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from headwater.engine.methods.basis import inputs, without_snapshots
-from headwater.engine.requests.common_cut import has_states, is_strict, lets_go, loose, meeting
+from headwater.engine.requests.common_cut import is_strict, lets_go, loose, meeting
 from headwater.engine.requests.coverage import downstream, unresolved, upstream
 from headwater.engine.requests.cut import Changes, carried
+from headwater.engine.requests.spans import has_states
 from headwater.engine.tell.consistency import Verdict, horizontal
 from headwater.model.partition import WHOLE, Version
 from headwater.model.reason import Code, Reason

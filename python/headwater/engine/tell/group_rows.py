@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from attrs import astuple, frozen
 
-from headwater.engine.groups.epochs import is_readable, kept, lacks_since, members, next_epoch
+from headwater.engine.groups.epochs import kept, lacks_since, members, next_epoch, shows_all
 from headwater.engine.groups.reading import epoch_at
 from headwater.engine.tell.columns import Time, columns_of
 from headwater.engine.tell.status import Row
@@ -92,17 +90,13 @@ def state_rows(state: State, group: str, now: int, at: int | None = None) -> lis
 # --- inside
 
 
-def _is_readable(state: State, epoch: Epoch, names: Iterable[str]) -> bool:
-    return all((known := epoch.of(each)) is not None and is_readable(state, known) for each in names)
-
-
 def _row(state: State, shown: Epoch, each: TableState, role: str) -> StateRow:
     return StateRow(each.table, role, shown.number, each.as_of, each.version, _highest(state, each.table))
 
 
 def _group(state: State, group: str, now: int) -> GroupRow:
     names, known = members(state, group), state.groups.get(group, ())
-    oldest = next((each.number for each in kept(state, group, now) if _is_readable(state, each, names)), None)
+    oldest = next((each.number for each in kept(state, group, now) if shows_all(state, each, names)), None)
     newest = known[-1] if known else None
     why = next_epoch(state, group, now)
     reason = why if isinstance(why, Reason) else None

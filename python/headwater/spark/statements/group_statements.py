@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from headwater.engine.groups.epochs import members, next_epoch, shows
-from headwater.engine.groups.reading import read_states
+from headwater.engine.groups.reading import group_of, read_states
 from headwater.engine.requests.coverage import upstream
 from headwater.engine.tell.group_rows import group_rows, state_rows
 from headwater.engine.tell.waiting import failing
 from headwater.model.error import StatementError
 from headwater.model.name import loosely
 from headwater.model.partition import Version
-from headwater.model.properties import nearest
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.runtime.recorder import Recorder
@@ -22,6 +21,8 @@ from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin, ReadAt
 from headwater.spark.observing.observer import Observer
 from headwater.spark.statements.view_names import Names
+
+EPOCH = "spark.headwater.read.epoch"
 
 LASTING = (Code.CUT_RELEASED, Code.CUT_PROPAGATE, Code.CUT_UNKNOWN, Code.GROUP_FORMAT)
 """Why a group has no newer epoch, whatever is waited for."""
@@ -50,8 +51,8 @@ class Groups:
             StatementError: there is no such group, or epoch.
         """
         self._recorder.sync()
-        group, at = self._known(name), session.settings.get("spark.headwater.read.epoch", "")
-        number, now = int(at) if at.strip().isdecimal() else None, self._recorder.clock.now()
+        group = self._recorder.read(lambda state: group_of(state, name))
+        number, now = _number(session.settings.get(EPOCH)), self._recorder.clock.now()
         return [each.row for each in self._recorder.read(lambda state: state_rows(state, group, now, number))]
 
     def refresh(self, name: str, token: int) -> list[wire.Row]:
@@ -61,7 +62,7 @@ class Groups:
             StatementError: there is no such group, or it has no such epoch.
         """
         self._recorder.sync()
-        group = self._known(name)
+        group = self._recorder.read(lambda state: group_of(state, name))
         for view in self._recorder.read(lambda state: members(state, group)):
             self._observer.check(view)
         since = self._recorder.seq
@@ -99,20 +100,6 @@ class Groups:
             raise StatementError(f"the state of {', '.join(lost)} at epoch {found.epoch} cannot be read any more")
         return ReadAt(found.epoch, {each: pins[key] for each, key in keys.items() if key in pins})
 
-    # --- inside
-
-    def _known(self, name: str) -> str:
-        """The group of this name.
-
-        Raises:
-            StatementError: there is none; the message has the nearest one.
-        """
-        groups = self._recorder.read(lambda state: sorted(state.index.grouped))
-        if loosely(name) in groups:
-            return loosely(name)
-        other = nearest(loosely(name), groups, "") if groups else "; no view has the property 'headwater.group'"
-        raise StatementError(f"there is no group {name}{other}")
-
 
 def _refuse_other_case(state: State, tables: Iterable[str]) -> None:
     """Refuses a table that may be a source of a group in another case: it would be read as it is."""
@@ -122,6 +109,19 @@ def _refuse_other_case(state: State, tables: Iterable[str]) -> None:
         alike = [each for each in sorted(sources) if loosely(each) == loosely(table) and each != table]
         if alike and table not in state.tables:
             raise StatementError(f"{table} may be {alike[0]}, which is a source of a group; write its name so")
+
+
+def _number(text: str | None) -> int | None:
+    """The epoch that a session names; ``None`` if it names none.
+
+    Raises:
+        StatementError: the text is no number.
+    """
+    if text is None:
+        return None
+    if not text.strip().isdecimal():
+        raise StatementError(f"{EPOCH} is '{text}'; write the number of an epoch")
+    return int(text)
 
 
 def _needed(state: State, group: str) -> set[str]:
