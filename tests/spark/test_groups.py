@@ -194,3 +194,32 @@ def test_a_statement_that_keeps_a_query_reads_nothing_at_an_epoch(grouped: Spark
     grouped.conf.set(READ, "latest")
     assert grouped.catalog.isCached(f"spark_catalog.{here}.both")
     grouped.sql("CLEAR CACHE")
+
+
+def test_readers_see_a_publication_until_the_next_one(grouped: SparkSession) -> None:
+    grouped.sql("ALTER MATERIALIZED VIEW slow SET TBLPROPERTIES ('headwater.group.publish' = '0 6 1 1 * Asia/Kolkata')")
+    grouped.sql("INSERT INTO s VALUES (1)")
+    grouped.sql("REFRESH MATERIALIZED VIEW GROUP revenue")
+    row = group(grouped)
+    assert row["published"] < row["epoch"] and (row["next_publication"].month, row["next_publication"].day) == (1, 1)
+    grouped.conf.set(READ, "consistent, with sources")
+    both = f"SELECT *, (SELECT count(*) FROM s) AS rows FROM ({BOTH})"
+    assert [tuple(each) for each in grouped.sql(both).collect()] == [(1, 1, 1)]
+    assert [each.collect()[0].n for each in headwater.read(grouped, "revenue").values()] == [1, 1]
+    grouped.conf.set(EPOCH, str(row["epoch"]))
+    assert [tuple(each) for each in grouped.sql(both).collect()] == [(2, 2, 2)]
+    grouped.conf.unset(EPOCH)
+    grouped.sql("ALTER MATERIALIZED VIEW slow UNSET TBLPROPERTIES ('headwater.group.publish')")
+    assert [tuple(each) for each in grouped.sql(both).collect()] == [(2, 2, 2)]
+
+
+def test_a_publication_is_of_a_group_and_has_a_time(grouped: SparkSession) -> None:
+    alter = "ALTER MATERIALIZED VIEW slow SET TBLPROPERTIES ('headwater.group.publish' = '%s')"
+    with pytest.raises(PySparkException, match="'at noon' is not a time; write one such as 06:00"):
+        grouped.sql(alter % "at noon")
+    with pytest.raises(PySparkException, match="'06:00 Mars' is not in a zone that is known here"):
+        grouped.sql(alter % "06:00 Mars")
+    grouped.sql(alter % "06:00")
+    with pytest.raises(PySparkException, match="'headwater.group.publish' is for members of a group"):
+        grouped.sql("ALTER MATERIALIZED VIEW slow UNSET TBLPROPERTIES ('headwater.group')")
+    grouped.sql("ALTER MATERIALIZED VIEW slow UNSET TBLPROPERTIES ('headwater.group', 'headwater.group.publish')")

@@ -7,9 +7,9 @@ from cases import change, end, machine, sound, start, view
 from reference import replayed
 from strategies import rename
 
-from headwater.engine.groups.epochs import is_readable, kept_since, members, next_epoch, shows
-from headwater.engine.groups.reading import read_states
-from headwater.engine.record.membership import MOST
+from headwater.engine.groups.epochs import is_readable, members, next_epoch, shows
+from headwater.engine.groups.kept import MOST, kept_since
+from headwater.engine.groups.reading import moment_now, read_states
 from headwater.engine.requests.limits import AHEAD, SETTLE
 from headwater.engine.tell.group_rows import group_rows, state_rows
 from headwater.model.epoch import TableState
@@ -48,9 +48,14 @@ def rows(made, state):
     return {each.table: made.world.lake.held(each.snapshot) for each in (*state.members, *state.sources)}
 
 
+def read(made, tables, epoch=None, sources=False):
+    """What a statement reads now."""
+    return read_states(made.state, tables, epoch, sources, moment_now(made.state, made.now))
+
+
 def refused(made, *tables, epoch=None, sources=False):
     with pytest.raises(StatementError) as raised:
-        read_states(made.state, tables, epoch, sources, made.now)
+        read(made, tables, epoch, sources)
     return str(raised.value)
 
 
@@ -125,7 +130,7 @@ def test_a_renamed_member_keeps_its_epochs():
     rename(made, "by_day", "by_night")
     known = epochs(made)[-1].of("by_night")
     assert known is not None and known.snapshot == before.snapshot and epochs(made)[-1].of("by_day") is None
-    assert read_states(made.state, ["by_night"], None, False, made.now).states == {"by_night": known}
+    assert read(made, ["by_night"]).states == {"by_night": known}
 
 
 def test_the_only_member_of_a_group_is_renamed():
@@ -137,16 +142,14 @@ def test_the_only_member_of_a_group_is_renamed():
 def test_an_epoch_is_gone_for_a_member_that_was_redefined():
     made = shop()
     made.declare(member("by_day", "s", fingerprint="2"))
-    assert read_states(made.state, ["by_day"], None, False, made.now).states, (
-        "the old rows can be read until there are others"
-    )
+    assert read(made, ["by_day"]).states, "the old rows can be read until there are others"
     assert "by_day is to be refreshed as by_day was redefined" in next_epoch(made.state, "revenue", made.now).text
     run(made, "by_day")
-    assert len(epochs(made)) == 2 and read_states(made.state, ["by_day"], None, False, made.now).epoch == 2
+    assert len(epochs(made)) == 2 and read(made, ["by_day"]).moment.number == 2
     assert "epoch 1 of revenue is gone for by_day, which can be read at the epochs 2" in refused(
         made, "by_day", epoch=1
     )
-    assert read_states(made.state, ["by_shop"], 1, False, made.now).states
+    assert read(made, ["by_shop"], epoch=1).states
 
 
 @pytest.mark.parametrize("lost", ("suspended", "another table"))
@@ -227,9 +230,9 @@ def test_an_epoch_has_the_snapshot_of_a_compaction():
 
 def test_a_base_table_of_a_member_that_left_is_read_as_it_is():
     made = machine({"s": "", "t": ""}, member("by_s", "s"), member("by_t", "t"), lakes=("s", "t"))
-    assert read_states(made.state, ["s", "t"], None, True, made.now).states.keys() == {"s", "t"}
+    assert read(made, ["s", "t"], sources=True).states.keys() == {"s", "t"}
     made.drop("by_s")
-    assert read_states(made.state, ["s", "t"], None, True, made.now).states.keys() == {"t"}
+    assert read(made, ["s", "t"], sources=True).states.keys() == {"t"}
 
 
 def test_no_epoch_has_an_older_state_of_a_base_table():
@@ -277,12 +280,12 @@ def test_a_number_is_a_moment_of_all_groups():
     first = made.state.numbered
     change(made, "s", WHOLE, 11)
     made.drain()
-    now = read_states(made.state, ["by_day", "cost"], None, False, made.now)
-    assert now.epoch == made.state.numbered
+    now = read(made, ["by_day", "cost"])
+    assert now.moment.number == made.state.numbered
     assert {each.version for each in now.states.values()} == {
         made.state.tables[each].highest for each in ("by_day", "cost")
     }
-    then = read_states(made.state, ["by_day", "cost", "unknown"], first, False, made.now)
+    then = read(made, ["by_day", "cost", "unknown"], epoch=first)
     assert all(then.states[each].version < made.state.tables[each].highest for each in ("by_day", "cost"))
     assert "there is no epoch 99; the newest is" in refused(made, "by_day", epoch=99)
 
@@ -291,10 +294,8 @@ def test_base_tables_are_read_at_the_state_of_the_epoch():
     made = shop()
     change(made, "s", WHOLE, 11)
     run(made, "by_shop")
-    assert made.world.lake.held(read_states(made.state, ["s"], None, True, made.now).states["s"].snapshot) != {
-        WHOLE: 11
-    }
-    assert read_states(made.state, ["s"], None, False, made.now).states == {}
+    assert made.world.lake.held(read(made, ["s"], sources=True).states["s"].snapshot) != {WHOLE: 11}
+    assert read(made, ["s"]).states == {}
 
 
 def test_groups_that_show_other_states_of_a_table_are_read_apart():
@@ -302,7 +303,7 @@ def test_groups_that_show_other_states_of_a_table_are_read_apart():
     change(made, "s", WHOLE, 11)
     run(made, "cost")
     assert "s is a source of costs and revenue, whose epochs show different states" in refused(made, "s", sources=True)
-    alone = read_states(made.state, ["s", "cost"], None, True, made.now).states["s"]
+    alone = read(made, ["s", "cost"], sources=True).states["s"]
     assert made.world.lake.held(alone.snapshot) == {WHOLE: 11}
 
 

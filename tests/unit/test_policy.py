@@ -144,7 +144,8 @@ def test_the_documentation_lists_each_property_with_its_question_and_default():
     page = (Path(__file__).parents[2] / "docs/properties.md").read_text()
     for name, each in PROPERTIES.items():
         default = each.default if f"| {each.default} |" in page else f"`{each.default}`"
-        assert f"| [`headwater.{name}`](#headwater{name}) | {each.question} | {default} |" in page
+        anchor = name.replace(".", "")
+        assert f"| [`headwater.{name}`](#headwater{anchor}) | {each.question} | {default} |" in page
 
 
 @pytest.mark.parametrize(

@@ -51,3 +51,11 @@ class Epoch:
     def of(self, table: str) -> TableState | None:
         """The state of a member, or of a base table; ``None`` if it is neither."""
         return next((each for each in (*self.members, *self.sources) if each.table == table), None)
+
+
+@frozen
+class Moment:
+    """What a statement reads at: epochs up to a number, of all groups, and publications up to a time (ms)."""
+
+    number: int
+    at: int

@@ -17,6 +17,7 @@ from attrs import field, fields, frozen
 
 from headwater.model.error import StatementError
 from headwater.model.name import loosely
+from headwater.model.timetable import Timetable, timetable
 from headwater.model.work import ASKED, Mode
 
 UNITS = {"millisecond": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
@@ -191,21 +192,26 @@ class Property:
 
     Attributes:
         name: what follows ``headwater.``.
+        field: of ``Policy``.
         question: the question that it answers.
         default: the text of the default, or words for it.
         read: from a text to the value; raises ``StatementError``.
     """
 
     name: str
+    field: str
     question: str
     default: str
     read: Read
 
 
-def _asks(question: str, read: Read, default: str = "", otherwise: str = "") -> Any:
-    """A field of ``Policy``, with the text of its default, or with words for a default that has no text."""
-    value = read(default) if default else None
-    return field(default=value, metadata={"question": question, "read": read, "default": default or otherwise})
+def _asks(question: str, read: Read, default: str = "", otherwise: str = "", name: str | None = None) -> Any:
+    """A field of ``Policy``, with the text of its default, or with words for a default that has no text. ``name``: that
+    of the property, where it is not that of the field."""
+    known = {"question": question, "read": read, "default": default or otherwise}
+    return field(
+        default=read(default) if default else None, metadata=known if name is None else {**known, "name": name}
+    )
 
 
 @frozen
@@ -220,6 +226,9 @@ class Policy:
     upstream: Upstream = _asks("Does the view wait for a source view that fails?", _one_of(Upstream), "release")
     consistency: Consistency = _asks("Do its sources show one state of each table?", _one_of(Consistency), "eventual")
     group: str | None = _asks("With which views is it read at one moment?", _name, otherwise="none")
+    publish: Timetable | None = _asks(
+        "When do readers of its group get a newer epoch?", timetable, otherwise="at once", name="group.publish"
+    )
     overrun: Overrun = _asks("Where does a change go that comes during a refresh?", _one_of(Overrun), "queue")
     priority: float = _asks("How much does a second of its staleness count?", _positive, "1")
     event_time: tuple[tuple[str, str], ...] | None = _asks(
@@ -250,11 +259,14 @@ class Policy:
         for key, text in properties:
             found = PROPERTIES.get(key.removeprefix(PREFIX)) if key.startswith(PREFIX) else None
             try:
-                stated |= {found.name: found.read(text)} if found is not None else {}
+                stated |= {found.field: found.read(text)} if found is not None else {}
             except StatementError:
                 continue
         return cls(**stated)
 
 
-PROPERTIES: Mapping[str, Property] = {each.name: Property(each.name, **each.metadata) for each in fields(Policy)}
+PROPERTIES: Mapping[str, Property] = {
+    each.name: each
+    for each in (Property(**{"name": known.name, "field": known.name, **known.metadata}) for known in fields(Policy))
+}
 """The properties by their names."""

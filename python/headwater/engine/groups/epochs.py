@@ -10,13 +10,11 @@ are made from: also of a table that one member alone shows, its version is to sh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 from math import inf
 
 from headwater.engine.requests.common_cut import above, disagreement, lets_go, loose, walk, went_back
 from headwater.engine.requests.coverage import unresolved
 from headwater.engine.requests.cut import newest, oldest
-from headwater.engine.requests.limits import AHEAD
 from headwater.engine.requests.spans import Walk, has_states
 from headwater.model.epoch import Epoch, TableState
 from headwater.model.format import FORMATS
@@ -104,28 +102,6 @@ def shows(state: State, group: str, version: Version) -> bool:
     others = (origin for name in walks for some in unresolved(state, name).values() for origin in some)
     owed = (each for each in others if not has_states(state, state.origins[each].table))
     return min((*_together(walks).until.values(), *owed), default=inf) > version
-
-
-def kept(state: State, group: str, now: int) -> list[Epoch]:
-    """The epochs of a group that count at a time (ms): the newest, and those that were replaced not too long ago."""
-    known = state.groups.get(group, ())
-    retain = max((state.views[each].definition.policy.retain for each in members(state, group)), default=0)
-    return [each for each, after in pairwise(known) if after.at > now - retain] + [*known[-1:]]
-
-
-def kept_since(state: State, view: str, now: int) -> Version | None:
-    """The version that replaced the oldest one of a view which an epoch names, or an older one; ``None`` if epochs name
-    the newest one, or none. Versions are times, so what was deleted from the table since then stays. The clocks of
-    engines differ by less than ``AHEAD``. Epochs whose time is over at ``now`` (ms) count no more."""
-    policy = state.views[view].definition.policy if view in state.views else None
-    epochs = kept(state, policy.group, now) if policy is not None and policy.group else []
-    oldest_named = min((known.version for each in epochs if (known := each.of(view)) is not None), default=None)
-    record = state.tables.get(view)
-    if oldest_named is None or record is None or oldest_named == record.highest:
-        return None
-    if oldest_named not in record.past:
-        return oldest_named - AHEAD  # the one after it may be on record no more
-    return min(each for each in (*record.past, record.highest) if each > oldest_named) - AHEAD
 
 
 def without_versions(definition: Definition) -> str:

@@ -1,6 +1,7 @@
 """Which state of a table a statement reads that asks for an epoch.
 
 Epochs of all groups are numbered together. So a number is a moment: each group is read at its newest epoch up to it.
+Where readers name no number, a group that publishes at times is read at the epoch of the last one.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from collections.abc import Collection, Mapping
 
 from attrs import frozen
 
-from headwater.engine.groups.epochs import is_readable, kept, next_epoch, shows_all
+from headwater.engine.groups.epochs import is_readable, next_epoch, shows_all
 from headwater.engine.groups.epochs import members as members_of
+from headwater.engine.groups.kept import kept, published
 from headwater.engine.requests.common_cut import above
-from headwater.model.epoch import Epoch, TableState
+from headwater.model.epoch import Epoch, Moment, TableState
 from headwater.model.error import StatementError
 from headwater.model.name import loosely, spelled
 from headwater.model.properties import nearest
@@ -24,34 +26,51 @@ LATEST = "SET spark.headwater.read = latest reads each view as it is"
 
 @frozen
 class ReadStates:
-    """The states of some tables at a moment, which is the number of an epoch. The others are read as they are."""
+    """The states of some tables at a moment. The others are read as they are."""
 
-    epoch: int
+    moment: Moment
     states: Mapping[str, TableState]
 
 
-def read_states(state: State, tables: Collection[str], epoch: int | None, sources: bool, now: int) -> ReadStates:
+@frozen
+class _Shown:
+    """How groups are read at a moment; ``fixed``: also at an epoch that is not published."""
+
+    moment: Moment
+    fixed: bool
+
+    def of(self, state: State, group: str) -> Epoch | None:
+        known = [each for each in kept(state, group, self.moment.at) if each.number <= self.moment.number]
+        return (known[-1] if known else None) if self.fixed else published(state, group, known, self.moment.at)
+
+
+def read_states(state: State, tables: Collection[str], epoch: int | None, sources: bool, moment: Moment) -> ReadStates:
     """The states of those of some tables that are members of groups and, with ``sources``, of their base tables.
 
     Args:
-        epoch: the moment; ``None``, or 0, the moment before the first epoch: now.
-        now: the time (ms): replaced epochs end with it.
+        epoch: the number that the session names; ``None``: it names none.
+        moment: now, or the moment of the first tables of the same statement.
 
     Raises:
         StatementError: one of them cannot be read at that moment.
     """
     _require(state, epoch)
-    at = epoch or state.numbered
+    at = _Shown(moment if epoch is None else Moment(epoch, moment.at), epoch is not None)
     found = {}
     for table in tables:
         view = state.views.get(table)
         if view is not None and (group := view.definition.policy.group) is not None:
-            found[table] = _member(state, group, table, at, now)
+            found[table] = _member(state, group, table, at)
     if sources:
         groups = {state.views[each].definition.policy.group for each in found}
         bases = [each for each in tables if each not in state.views and each in state.tables]
-        found |= {each: known for each in bases if (known := _source(state, each, at, groups, now)) is not None}
-    return ReadStates(at, found)
+        found |= {each: known for each in bases if (known := _source(state, each, at, groups)) is not None}
+    return ReadStates(at.moment, found)
+
+
+def moment_now(state: State, now: int) -> Moment:
+    """The moment at a time (ms)."""
+    return Moment(state.numbered, now)
 
 
 def group_of(state: State, name: str) -> str:
@@ -68,13 +87,13 @@ def group_of(state: State, name: str) -> str:
 
 
 def epoch_at(state: State, group: str, number: int | None, now: int) -> Epoch:
-    """The newest epoch of a group up to a number; ``None``: of all.
+    """The newest epoch of a group up to a number; ``None``: the one that readers see.
 
     Raises:
         StatementError: it is not there.
     """
     _require(state, number)
-    return _epoch(state, group, number or state.numbered, now)
+    return _epoch(state, group, _Shown(Moment(number or state.numbered, now), number is not None))
 
 
 # --- inside
@@ -86,17 +105,19 @@ def _require(state: State, epoch: int | None) -> None:
         raise StatementError(f"there is no epoch {epoch}; {newest}. Where a store was lost, numbers begin anew")
 
 
-def _member(state: State, group: str, name: str, at: int, now: int) -> TableState:
-    epoch = _epoch(state, group, at, now)
+def _member(state: State, group: str, name: str, at: _Shown) -> TableState:
+    epoch = _epoch(state, group, at)
     known = epoch.of(name)
     if known is None:
-        raise StatementError(
-            f"{name} is no member of {group} in its epoch {epoch.number}, as it joined the group, or was made, later; "
-            f"REFRESH MATERIALIZED VIEW GROUP {spelled((group,))} waits for an epoch that has it"
-        )
+        if epoch.number < state.numbered and (newest := state.groups[group][-1]).of(name) is not None:
+            how = f"SET spark.headwater.read.epoch = {newest.number} reads the newest one, which has it"
+        else:
+            how = f"REFRESH MATERIALIZED VIEW GROUP {spelled((group,))} waits for an epoch that has it"
+        told = f"{name} is no member of {group} in its epoch {epoch.number}, as it joined the group, or was made, later"
+        raise StatementError(f"{told}; {how}")
     if not is_readable(state, known):
         raise StatementError(
-            f"epoch {epoch.number} of {group} is gone for {name}, which {_since(state, group, name, now)}"
+            f"epoch {epoch.number} of {group} is gone for {name}, which {_since(state, group, name, at.moment.at)}"
         )
     return known
 
@@ -110,27 +131,27 @@ def _since(state: State, group: str, name: str, now: int) -> str:
     return f"was redefined, replaced or cleaned up since; {told}"
 
 
-def _epoch(state: State, group: str, at: int, now: int) -> Epoch:
+def _epoch(state: State, group: str, at: _Shown) -> Epoch:
     """The epoch at which a group is read."""
-    known = kept(state, group, now)
-    found = next((each for each in reversed(known) if each.number <= at), None)
+    found, known = at.of(state, group), kept(state, group, at.moment.at)
     if found is not None:
         return found
     if known:
-        raise StatementError(f"epoch {at} of {group} is gone; {_listed([each.number for each in known])} can be read")
+        can = _listed([each.number for each in known])
+        raise StatementError(f"epoch {at.moment.number} of {group} is gone; {can} can be read")
     why = next_epoch(state, group, 0)
     said = f"{why}. {LATEST}" if isinstance(why, Reason) else LATEST
     raise StatementError(f"the group {group} has no epoch yet: {said}")
 
 
-def _source(state: State, table: str, at: int, groups: Collection[str | None], now: int) -> TableState | None:
+def _source(state: State, table: str, at: _Shown, groups: Collection[str | None]) -> TableState | None:
     """The state of a base table in the epochs that show it: in those of the groups that the statement reads, if there
     are any; ``None`` if no group does."""
     showing = {
         group: known
         for group in sorted(state.groups)
         if any(table in above(state, each) for each in members_of(state, group))
-        and (known := _shown(state, group, at, table, now)) is not None
+        and (known := _shown(state, group, at, table)) is not None
     }
     mine = {group: known for group, known in showing.items() if group in groups} or showing
     if not mine:
@@ -149,8 +170,8 @@ def _source(state: State, table: str, at: int, groups: Collection[str | None], n
     return known
 
 
-def _shown(state: State, group: str, at: int, table: str, now: int) -> TableState | None:
-    epoch = next((each for each in reversed(kept(state, group, now)) if each.number <= at), None)
+def _shown(state: State, group: str, at: _Shown, table: str) -> TableState | None:
+    epoch = at.of(state, group)
     return None if epoch is None else next((each for each in epoch.sources if each.table == table), None)
 
 

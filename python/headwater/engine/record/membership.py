@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from itertools import pairwise
 
 from attrs import evolve
 
+from headwater.engine.groups.kept import stay
 from headwater.engine.requests.coverage import upstream
 from headwater.model.epoch import Epoch, TableState
 from headwater.model.event import EpochMade
 from headwater.model.state import State
 
-MOST = 100
-"""So many replaced epochs of a group are kept, if ``headwater.retain`` does not end earlier."""
-
 
 def made(state: State, event: EpochMade) -> None:
-    """A group has another epoch; the event has what differs from the one before. Those that were replaced more than
-    ``headwater.retain`` ago go: the longest one of the members counts."""
+    """A group has another epoch; the event has what differs from the one before. Those
+    whose time is over go."""
     names, before = state.index.grouped.get(event.group, set()), state.groups.get(event.group, ())
     read = {table for name in names for table in upstream(state, name)}
     last = before[-1] if before else None
@@ -27,9 +24,7 @@ def made(state: State, event: EpochMade) -> None:
         members=_merged(() if last is None else last.members, event.epoch.members, names),
         sources=_merged(() if last is None else last.sources, event.epoch.sources, read),
     )
-    retain = max((state.views[each].definition.policy.retain for each in names), default=0)
-    replaced = [each for each, after in pairwise((*before, epoch)) if after.at > epoch.at - retain]
-    state.groups[event.group] = (*replaced[-MOST:], epoch)
+    state.groups[event.group] = tuple(stay(state, event.group, (*before, epoch), epoch.at))
     state.numbered = epoch.number
     state.convened.discard(event.group)
     state.index.stale |= names

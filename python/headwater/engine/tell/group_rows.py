@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from attrs import astuple, frozen
 
-from headwater.engine.groups.epochs import kept, lacks_since, members, next_epoch, shows_all
+from headwater.engine.groups.epochs import lacks_since, members, next_epoch, shows_all
+from headwater.engine.groups.kept import kept, next_publication, published
 from headwater.engine.groups.reading import epoch_at
 from headwater.engine.tell.columns import Time, columns_of
 from headwater.engine.tell.status import Row
@@ -20,8 +21,10 @@ class GroupRow:
     Attributes:
         members: how many views it has.
         epoch: the number of the newest epoch; ``None`` if there is none.
+        published: of the one that readers see who name none.
         oldest: the oldest epoch at which all members can be read.
         made_at: when the newest epoch was made.
+        next_publication: when readers see the newest one; ``None``: at once.
         lag: seconds since the oldest recorded change that is not in it.
         reason, code: why no newer epoch could be made now.
     """
@@ -29,8 +32,10 @@ class GroupRow:
     group: str
     members: int
     epoch: int | None
+    published: int | None
     oldest: int | None
     made_at: Time | None
+    next_publication: Time | None
     lag: float | None
     reason: str | None
     code: str | None
@@ -74,7 +79,7 @@ def group_rows(state: State, now: int) -> list[GroupRow]:
 
 
 def state_rows(state: State, group: str, now: int, at: int | None = None) -> list[StateRow]:
-    """The members of a group and their sources, as the newest epoch has them, or the newest one up to a number.
+    """The members of a group and their sources, as the epoch has them that readers see, or the newest up to a number.
 
     Raises:
         StatementError: that epoch is not there.
@@ -97,15 +102,18 @@ def _row(state: State, shown: Epoch, each: TableState, role: str) -> StateRow:
 def _group(state: State, group: str, now: int) -> GroupRow:
     names, known = members(state, group), state.groups.get(group, ())
     oldest = next((each.number for each in kept(state, group, now) if shows_all(state, each, names)), None)
-    newest = known[-1] if known else None
+    newest, shown = known[-1] if known else None, published(state, group, kept(state, group, now), now)
+    next_at = next_publication(state, group, now)
     why = next_epoch(state, group, now)
     reason = why if isinstance(why, Reason) else None
     return GroupRow(
         group,
         len(names),
         None if newest is None else newest.number,
+        None if shown is None else shown.number,
         oldest,
         None if newest is None else Time(newest.at),
+        None if next_at is None else Time(next_at),
         None if newest is None else _lag(state, group, now),
         None if reason is None else reason.text,
         None if reason is None else reason.code.value,

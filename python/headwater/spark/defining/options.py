@@ -6,10 +6,12 @@ import re
 from collections.abc import Collection, Mapping
 
 from headwater.engine.groups.epochs import without_versions
+from headwater.engine.groups.kept import ZONE
 from headwater.model.error import DefinitionError
 from headwater.model.format import FORMATS, Format
 from headwater.model.name import SESSION_CATALOG, PathName, TableName, loosely, named, short
 from headwater.model.view import Definition, Job, Pairs
+from headwater.model.zone import has_clock
 
 TIMES = re.compile(r"DATE|TIMESTAMP(_NTZ|_LTZ)?", re.IGNORECASE)
 """Types of a column with times of events."""
@@ -76,11 +78,22 @@ def require_versions(definition: Definition) -> Definition:
     """The same definition, if readers can read older versions of it, or need none.
 
     Raises:
-        DefinitionError: it is to be a member of a group, and its format keeps no older versions.
+        DefinitionError: it is to be a member of a group, and its format keeps no older versions; or it names times of a
+            publication, and no group, or no zone that is known.
     """
-    storage = definition.storage
-    if definition.policy.group is not None and not (storage.commits and storage.snapshots):
+    policy, storage = definition.policy, definition.storage
+    if policy.group is not None and not (storage.commits and storage.snapshots):
         raise _refused(definition.view, f"'headwater.group': {without_versions(definition)}")
+    if policy.publish is None:
+        return definition
+    if policy.group is None:
+        raise _refused(
+            definition.view, "'headwater.group.publish' is for members of a group; set 'headwater.group', too"
+        )
+    zone = policy.publish.zone or dict(definition.settings).get(ZONE, "UTC")
+    if not has_clock(zone):
+        told = f"the clock of the session's zone {zone} is not known here; name a zone after the time"
+        raise _refused(definition.view, f"'headwater.group.publish': {told}, such as Europe/Berlin")
     return definition
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from headwater.model.epoch import Moment
 from headwater.spark.jvm.wire import Spec, Values
 
 
@@ -120,7 +121,7 @@ class Pin:
 
 @frozen
 class ReadAt:
-    """The epoch at which a statement reads, and how it reads those of the tables that it asked for which have one."""
+    """The moment at which a statement reads, and how it reads those tables that have an epoch."""
 
-    epoch: int
+    moment: Moment
     pins: Mapping[str, Pin]

@@ -19,6 +19,7 @@ from cattrs.preconf.json import JsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
 
 from headwater.engine.tell.columns import Columns, ColumnType
+from headwater.model.epoch import Moment
 from headwater.model.extract import Extract
 from headwater.model.seen import Command, CommandKind
 
@@ -143,13 +144,15 @@ class Dropping:
 
 @frozen
 class Pinning:
-    """A statement reads tables, by their keys, at an ``epoch``; ``None``: at the newest one of each group. With
-    ``sources``, base tables are read at the states of the epoch, too."""
+    """A statement reads tables, by their keys, at an ``epoch`` that the session names; ``None``: at the one of each
+    group that readers see. The answer to its first such question has the ``moment`` for the others. With ``sources``,
+    base tables are read at the states of the epoch, too."""
 
     id: int
     session: Session
     tables: tuple[str, ...]
     epoch: int | None
+    moment: Moment | None
     sources: bool
 
 

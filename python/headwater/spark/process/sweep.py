@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from headwater.engine.groups.epochs import kept_since
+from headwater.engine.groups.kept import kept_since
 from headwater.logger import log
 from headwater.model.error import HeadwaterError
 from headwater.model.partition import Version

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from headwater.engine.groups.epochs import members, next_epoch, shows
-from headwater.engine.groups.reading import group_of, read_states
+from headwater.engine.groups.reading import group_of, moment_now, read_states
 from headwater.engine.requests.coverage import upstream
 from headwater.engine.tell.group_rows import group_rows, state_rows
 from headwater.engine.tell.waiting import failing
@@ -88,17 +88,21 @@ class Groups:
             StatementError: one of them cannot be read at it.
         """
         self._recorder.sync()
-        now = self._recorder.clock.now()
+        now, moment = self._recorder.clock.now(), question.moment
         keys = {each: self._names.meant(each) or each for each in question.tables}
         if question.sources:
             self._recorder.read(lambda state: _refuse_other_case(state, keys.values()))
         found = self._recorder.read(
-            lambda state: read_states(state, set(keys.values()), question.epoch, question.sources, now)
+            lambda state: read_states(
+                state, set(keys.values()), question.epoch, question.sources, moment or moment_now(state, now)
+            )
         )
         pins = self._pins({table: known.snapshot for table, known in found.states.items()})
         if lost := sorted(found.states.keys() - pins.keys()):
-            raise StatementError(f"the state of {', '.join(lost)} at epoch {found.epoch} cannot be read any more")
-        return ReadAt(found.epoch, {each: pins[key] for each, key in keys.items() if key in pins})
+            raise StatementError(
+                f"the state of {', '.join(lost)} at epoch {found.moment.number} cannot be read any more"
+            )
+        return ReadAt(found.moment, {each: pins[key] for each, key in keys.items() if key in pins})
 
 
 def _refuse_other_case(state: State, tables: Iterable[str]) -> None:

@@ -6,15 +6,15 @@ Iceberg's own JSON form of a value comes in, the text of Spark's ``CAST(value AS
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from headwater.algebra import calendar
 from headwater.algebra.notation import parse_period, spell_period, spell_year
 from headwater.model.calendar import Into, Unit, Window
 from headwater.model.partition import Value
+from headwater.model.zone import zoned
 from headwater.spark.jvm import sql
 
 UNITS = {"year": Unit.YEAR, "month": Unit.MONTH, "day": Unit.DAY, "hour": Unit.HOUR}
@@ -32,7 +32,6 @@ _BEGINNINGS = {Unit.YEAR: 1970, Unit.MONTH: 1970 * 12}
 _MOMENT = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?(?:\+00:00|Z)?")
 CYCLE, CYCLE_DAYS = 400, 146_097
 """After so many years, which are whole weeks, the calendar and the last rules of each zone repeat."""
-_OFFSET = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d\d?)(?::?(\d\d))?(?::?(\d\d))?")
 
 
 def is_spelled(type: str) -> bool:
@@ -113,15 +112,6 @@ def instants(text: str, zone: str) -> list[str]:
 def local(text: str) -> str:
     """A timestamp without a zone in Iceberg's JSON form."""
     return _form(*_moment(text))
-
-
-def zoned(zone: str) -> tzinfo:
-    """The zone of a Spark setting: a region, or an offset such as ``+02:00``."""
-    if match := _OFFSET.fullmatch(zone):
-        hours, minutes, seconds = (int(match[n] or 0) for n in (2, 3, 4))
-        offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-        return timezone(offset if match[1] == "+" else -offset)
-    return ZoneInfo("UTC" if zone == "Z" else zone)
 
 
 def _moment(text: str) -> tuple[datetime, int]:

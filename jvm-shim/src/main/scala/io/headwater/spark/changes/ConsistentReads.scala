@@ -42,8 +42,8 @@ case class ConsistentReads(session: SparkSession) extends Rule[LogicalPlan] {
       else pinning.key(relation.multipartIdentifier).filterNot(here.written)
     val named = if (!here.reads) Nil else plan.collectWithSubqueries { case relation: UnresolvedRelation => open(relation) }.flatten
     if (named.isEmpty) plan
-    else ReadMoment.of(session).fold(plan) { moment =>
-      here.ask(session, moment, named)
+    else WantedRead.of(session).fold(plan) { wanted =>
+      here.ask(session, wanted, named)
       plan.resolveOperatorsUp {
         case relation: UnresolvedRelation =>
           open(relation).flatMap(name => here.pins.get(name).map(name -> _)).fold[LogicalPlan](relation) { case (name, pin) =>
@@ -102,14 +102,14 @@ object ConsistentReads {
 /**
  * What a session asks for.
  *
- * @param epoch none: the newest one of each group
+ * @param epoch none: the one of each group that readers see
  * @param sources whether base tables are read at the states of the epoch, too
  */
-private[spark] final case class ReadMoment(epoch: Option[Long], sources: Boolean)
+private[spark] final case class WantedRead(epoch: Option[Long], sources: Boolean)
 
-private[spark] object ReadMoment {
+private[spark] object WantedRead {
   /** A word that is none refuses each statement that reads a table, and nothing else: `SET` can mend it. */
-  def of(session: SparkSession): Option[ReadMoment] = {
+  def of(session: SparkSession): Option[WantedRead] = {
     val epoch = Access.setting(session, ConsistentReads.Epoch).map { text =>
       text.trim.toLongOption.filter(_ > 0).getOrElse(throw new HeadwaterException(
         s"${ConsistentReads.Epoch} is '$text'; write the number of an epoch, as SHOW MATERIALIZED VIEW GROUPS has it"))
@@ -117,17 +117,17 @@ private[spark] object ReadMoment {
     val words = Access.setting(session, ConsistentReads.Setting).getOrElse("consistent")
     words.trim.toLowerCase(Locale.ROOT).split("\\s*,\\s*").map(_.replaceAll("\\s+", " ")).toSeq match {
       case Seq("latest") => None
-      case Seq("consistent") => Some(ReadMoment(epoch, sources = false))
-      case Seq("consistent", "with sources") => Some(ReadMoment(epoch, sources = true))
+      case Seq("consistent") => Some(WantedRead(epoch, sources = false))
+      case Seq("consistent", "with sources") => Some(WantedRead(epoch, sources = true))
       case _ => throw new HeadwaterException(
         s"${ConsistentReads.Setting} is '$words'; write latest, consistent, or consistent, with sources")
     }
   }
 }
 
-/** One statement: its epoch is that of the first answer, for all tables that the analysis meets later. */
+/** One statement: its moment is that of the first answer, for all tables that the analysis meets later. */
 private final class ReadStatement {
-  private var epoch: Option[Long] = None
+  private var moment: Option[Moment] = None
   private var asked = Set.empty[String]
   var pins: Map[String, Pin] = Map.empty
 
@@ -137,13 +137,13 @@ private final class ReadStatement {
   /** The keys of the tables that it writes, which it reads as they are. */
   val written = mutable.Set.empty[String]
 
-  def ask(session: SparkSession, moment: ReadMoment, tables: Seq[String]): Unit =
+  def ask(session: SparkSession, wanted: WantedRead, tables: Seq[String]): Unit =
     if (tables.exists(!asked(_))) {
       val all = asked ++ tables // of all so far: a base table is to be read as each group that is read shows it
-      val question = PinningQuestion(all.toSeq.sorted, epoch.orElse(moment.epoch), moment.sources)
+      val question = PinningQuestion(all.toSeq.sorted, wanted.epoch, moment, wanted.sources)
       val answer = Wire.decode[PinningAnswer](Bridge.ask(session, question).sentence.get)
       asked = all
-      epoch = Some(answer.epoch)
+      moment = Some(answer.moment)
       pins ++= answer.pins
     }
 }

@@ -121,17 +121,21 @@ final case class DroppingQuestion(table: String) extends Question {
 }
 
 /**
- * A statement reads tables, by their keys, at an epoch; none: at the newest one of each group. With `sources`, base tables are
- * read at the states of the epoch, too.
+ * A statement reads tables, by their keys, at an epoch that the session names; none: at the one of each group that readers see.
+ * The answer to its first such question has the moment for the others. With `sources`, base tables are read at the states of the
+ * epoch, too.
  */
-final case class PinningQuestion(tables: Seq[String], epoch: Option[Long], sources: Boolean) extends Question {
+final case class PinningQuestion(tables: Seq[String], epoch: Option[Long], moment: Option[Moment], sources: Boolean) extends Question {
   override def messageType: String = "pinning"
   override def repeatable: Boolean = true
   override def afterWrites: Boolean = false
 }
 
-/** The epoch at which a statement reads, and how it reads those of the tables that it asked for which have one. */
-final case class PinningAnswer(epoch: Long, pins: Map[String, Pin])
+/** Epochs up to a number, of all groups, and publications up to a time (ms). */
+final case class Moment(number: Long, at: Long)
+
+/** The moment at which a statement reads, and how it reads those of the tables that it asked for which have an epoch. */
+final case class PinningAnswer(moment: Moment, pins: Map[String, Pin])
 
 /** Nobody waits for the answer to a question any more. */
 final case class Abandoned(id: Long)
