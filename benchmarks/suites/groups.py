@@ -1,10 +1,10 @@
-"""Groups of views: what a consistent read costs, and whether views agree in it while a program writes."""
+"""Groups of views: what a consistent read costs, whether views agree in it, and how late epochs are under load."""
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
-from benchmarks.parts import lakes
+from benchmarks.parts import group_lag, lakes
 from benchmarks.parts.harness import MANY_VIEWS, bar
 from benchmarks.parts.results import Report, figure
 
@@ -15,6 +15,12 @@ SLOW = "(SELECT sum(pmod(xxhash64(id), 7)) FROM range(0, 30000000, 1, 1)) >= 0"
 COUNT = "SELECT count(*) AS n FROM s"
 BOTH = "SELECT q.n AS quick, s.n AS slow FROM quick q CROSS JOIN slow s"
 PROPERTY = "TBLPROPERTIES ('headwater.group' = 'g')"
+
+
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--load", type=float, default=0.8, help="the part of the time that refreshes one by one take (0.8)"
+    )
 
 
 def reads(asked: Namespace) -> Report:
@@ -64,4 +70,16 @@ def agreement(asked: Namespace) -> Report:
     return Report(figures, found)
 
 
-CASES = {"reads": reads, "agreement": agreement}
+def lag(asked: Namespace) -> Report:
+    """Eight views of a table that a program appends to: in a group, without one, and refreshed one after the other.
+
+    The last view takes eight times as long as the first one, and Headwater computes each in full. The third side is
+    without Headwater: all views are refreshed for one state of the table, and then for the newest one. Each side has a
+    Spark application of its own, and they take turns. The logs of the tables and the journal tell what readers see.
+    """
+    rounds, seconds = asked.size.of((5, 120.0), (2, 60.0), (1, 4.0))
+    found, told = group_lag.measured(rounds, seconds, asked.load)
+    return Report(group_lag.figures(found), {"seconds": seconds, **told, "found": found})
+
+
+CASES = {"reads": reads, "agreement": agreement, "lag": lag}

@@ -2,7 +2,8 @@
 
 Each driver has the extension and writes the tables of one format, files, Delta or Iceberg, by batches and by a stream.
 A reader in each driver, and one without Headwater, check every read for half, old or vanished data (``soaking.world``
-says how). At the end everything is drained, and every view must equal its query.
+says how). Another one in each driver compares views of a group at one epoch. At the end everything is drained, and
+every view must equal its query.
 """
 
 from __future__ import annotations
@@ -53,8 +54,10 @@ class Drivers:
     done: Counter[str] = Factory(Counter)
     writes: int = 0
     reads: int = 0
+    compared: int = 0
     errors: list[str] = Factory(list)
     violations: list[str] = Factory(list)
+    disagreeing: list[str] = Factory(list)
     _numbers: Iterator[int] = Factory(itertools.count)
     _threads: ThreadPoolExecutor = Factory(ThreadPoolExecutor)
     _restarts: list[Future[None]] = Factory(list)
@@ -146,6 +149,8 @@ class Drivers:
         figures = worker.call("figures")
         self.writes += figures["writes"]
         self.reads += figures["reads"]
+        self.compared += figures["compared"]
+        self.disagreeing += figures["disagreeing"]
         self.errors += figures["errors"]
         self.violations += figures["violations"]
 
@@ -204,6 +209,8 @@ def _soaked(drivers: Drivers, reader: Worker, store: SqlStore, seed: int, second
         "refreshes": sum(isinstance(each, Published) for each in events),
         "kills": {each: drivers.done[each] for each in ("drivers", "engines")},
         "reads": drivers.reads + seen["reads"],
+        "reads at epochs": drivers.compared,
+        "disagreeing": drivers.disagreeing,
         "violations": drivers.violations + seen["violations"],
         "pending": pending,
         "differences": reader.call("differences"),
@@ -218,12 +225,13 @@ def _journal(store: SqlStore, before: int, file: Path) -> list[Event]:
 
 
 def _figures(found: Mapping[str, Any]) -> list[Figure]:
-    done = {each: found[each] for each in ("writes", "events", "refreshes", "reads")}
+    done = {each: found[each] for each in ("writes", "events", "refreshes", "reads", "reads at epochs")}
     done |= {f"{each} killed": count for each, count in found["kills"].items()}
     wrong = [name for name, rows in found["differences"].items() if rows]
     return [
         *(figure(name, count) for name, count in done.items()),
         figure("statements that failed, as a kill hit them", len(found["errors"])),
+        none("reads at epochs in which views of a group disagree", found["disagreeing"]),
         none("violations: half, old or vanished data in a read", found["violations"]),
         none("views that are not refreshed at the end", map(str, found["pending"] or [])),
         none("views that differ from their queries at the end", wrong),

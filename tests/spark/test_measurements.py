@@ -29,6 +29,7 @@ HERE = (
     "changes windows",
     "choices pairs",
     "groups agreement",
+    "groups lag",
     "groups reads",
     "looks named",
     "looks noticing",

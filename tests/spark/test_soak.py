@@ -27,4 +27,5 @@ def test_readers_see_whole_states_while_drivers_and_engines_are_killed(tmp_path:
     assert done.returncode == 0
     found = json.loads((tmp_path / "soak-kills.details.json").read_text())
     assert not found["violations"] and not any(found["differences"].values())
+    assert found["reads at epochs"] and not found["disagreeing"]
     assert found["refreshes"] and found["reads"] and found["kills"]["drivers"] and found["kills"]["engines"]

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -269,9 +269,32 @@ def test_a_server_of_the_document_serves_delta_and_iceberg(tmp_path: Path, serve
             assert row[3] == "incremental", row
             assert ask(f"SELECT n FROM {view} ORDER BY id") == [["11"], ["2"]]
             assert ask(f"VERIFY MATERIALIZED VIEW {view}")[0][1] == "equal"
+            members_agree(ask, name, view, form)
             ask(f"DROP MATERIALIZED VIEW {view}")
     log = (tmp_path / "server.log").read_text(errors="replace")
     assert "NoClassDefFoundError" not in log and "JavaPackage" not in log
+
+
+def members_agree(ask: Callable[..., list], table: str, view: str, form: str) -> None:
+    """A client reads a view and a suspended one of the same table, as they are and at the epoch of their group."""
+    other, grouped = f"{view}2", f"'headwater.group' = 'g_{form}'"
+    ask(f"CREATE MATERIALIZED VIEW {other} USING {form} TBLPROPERTIES ({grouped}) AS SELECT sum(n) AS n FROM {table}")
+    ask(f"ALTER MATERIALIZED VIEW {view} SET TBLPROPERTIES ({grouped})")
+    [row] = ask(f"REFRESH MATERIALIZED VIEW GROUP g_{form}")
+    ask(f"ALTER MATERIALIZED VIEW {other} SUSPEND")
+    ask(f"INSERT INTO {table} VALUES (2, 100)", "SELECT 1")
+    ask(f"REFRESH MATERIALIZED VIEW {view}")
+    both = f"SELECT (SELECT sum(n) FROM {view}), (SELECT n FROM {other})"
+    assert ask(both) == [["113", "13"]]
+    assert ask("SET spark.headwater.read = consistent", both) == [["13", "13"]]
+    assert ask(f"SET spark.headwater.read.epoch = {row[2]}", both) == [["13", "13"]]
+    with_sources = f"SELECT sum(n), (SELECT n FROM {other}) FROM {table}"
+    assert ask("SET spark.headwater.read = consistent, with sources", with_sources) == [["13", "13"]]
+    assert ask(both) == [["113", "13"]], "the setting was of other sessions"
+    ask(f"ALTER MATERIALIZED VIEW {other} RESUME")
+    ask(f"REFRESH MATERIALIZED VIEW GROUP g_{form}")
+    assert ask("SET spark.headwater.read = consistent", both) == [["113", "113"]]
+    ask(f"DROP MATERIALIZED VIEW {other}")
 
 
 def with_lakes(command: str, folder: Path) -> str:

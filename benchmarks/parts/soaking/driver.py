@@ -24,14 +24,19 @@ from benchmarks.parts.soaking.world import (
     DATABASE,
     DAYS,
     KINDS,
+    LAKES,
     STREAM,
     SUMS,
+    TABLES,
+    TOTALS,
     VIEWS,
     Day,
     Days,
     States,
     Table,
     added,
+    all_of,
+    key_of,
     opening,
     pair,
 )
@@ -42,6 +47,10 @@ PAUSES = (1.0, 4.0)
 
 PATIENCE = 120
 """Seconds in which a refresh that failed must have succeeded."""
+
+SOURCES = 0.3
+"""The part of the comparisons that read the table, too."""
+COLUMNS = "n, zero, gen, weight"
 
 SCHEMA = "day STRING, gen BIGINT, x BIGINT, weight BIGINT"
 
@@ -104,6 +113,27 @@ class Onlooker(Repeated):
     def step(self) -> None:
         self.session.sql("SHOW MATERIALIZED VIEWS").collect()
         self.violations += violations(self.session, self.chance.choice(VIEWS), self._checks)
+
+
+class Comparer(Repeated):
+    """Reads the days of a table and the sums over all of them in one statement, at one epoch: they must be equal."""
+
+    pauses = (0.0, 0.5)
+
+    def __init__(self, session: SparkSession, seed: int) -> None:
+        super().__init__(session, seed)
+        self.violations: list[str] = []
+
+    def step(self) -> None:
+        table = self.chance.choice([each for each in TABLES if each.format in LAKES])
+        sources = self.chance.random() < SOURCES
+        self.session.conf.set("spark.headwater.read", "consistent, with sources" if sources else "consistent")
+        days, whole = (key_of(name) for name in (f"days_of_{table.name}", all_of(table)))
+        parts = [f"SELECT {TOTALS} FROM {days}", f"SELECT {COLUMNS} FROM {whole}"]
+        parts += [f"SELECT {SUMS} FROM {table.key}"] if sources else []
+        found = [tuple(each) for each in self.session.sql(" UNION ALL ".join(parts)).collect()]
+        if len({*found}) != 1 or len(found) != len(parts):
+            self.violations.append(f"{days}, {whole}{' and their table' if sources else ''} disagree: {found}")
 
 
 class Writer(Repeated):
@@ -210,6 +240,7 @@ class Driver:
             for n, (name, kind) in enumerate(((BATCH, Batches), (STREAM, Stream)))
         ]
         self._onlooker = Onlooker(spark.newSession(), Path(folder), seed)
+        self._comparer = Comparer(spark.newSession(), seed)
         for each in self._writers:
             each.session.sql("SET spark.sql.sources.partitionOverwriteMode = dynamic")
 
@@ -218,19 +249,25 @@ class Driver:
             each.open()
 
     def start(self) -> None:
-        for each in (*self._writers, self._onlooker):
+        for each in self._all:
             each.start()
+
+    @property
+    def _all(self) -> tuple[Repeated, ...]:
+        return (*self._writers, self._onlooker, self._comparer)
 
     def figures(self) -> dict[str, Any]:
         return {
             "writes": sum(each.done for each in self._writers),
             "reads": self._onlooker.done,
-            "errors": [error for each in (*self._writers, self._onlooker) for error in each.errors],
+            "compared": self._comparer.done,
+            "errors": [error for each in self._all for error in each.errors],
             "violations": self._onlooker.violations,
+            "disagreeing": self._comparer.violations,
         }
 
     def stop(self) -> None:
-        for each in (*self._writers, self._onlooker):
+        for each in self._all:
             each.stop()
 
 

@@ -21,7 +21,7 @@ DAYS = ("01", "02", "03", "04")
 BATCH, STREAM = "batch", "stream"
 SUMS = "count(*) AS n, sum(x) AS zero, max(gen) AS gen, sum(weight) AS weight"
 TOTALS = "sum(n) AS n, sum(zero) AS zero, max(gen) AS gen, sum(weight) AS weight"
-PROPERTIES = "TBLPROPERTIES ('headwater.settle' = '3 seconds', 'headwater.fill' = 'later')"
+PROPERTIES = {"headwater.settle": "3 seconds", "headwater.fill": "later"}
 
 DELETES = {
     "files": "",
@@ -67,13 +67,19 @@ class Table:
 
 @frozen
 class View:
-    """A view; ``of``: the table whose days it sums up, if it does just that."""
+    """A view.
+
+    Attributes:
+        of: the table whose days it sums up, if it does just that.
+        group: that it is a member of, if it is one.
+    """
 
     name: str
     format: str
     query: str
     of: Table | None = None
     columns: tuple[str, ...] = ()
+    group: str = ""
 
     @property
     def key(self) -> str:
@@ -81,24 +87,42 @@ class View:
 
     @property
     def statement(self) -> str:
+        properties = {**PROPERTIES, **({"headwater.group": self.group} if self.group else {})}
+        stated = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         partitioned = f"PARTITIONED BY ({', '.join(self.columns)})" if self.columns else ""
         return (
-            f"CREATE MATERIALIZED VIEW {self.key} USING {USING[self.format]} {partitioned} {PROPERTIES} AS {self.query}"
+            f"CREATE MATERIALIZED VIEW {self.key} USING {USING[self.format]} {partitioned} TBLPROPERTIES ({stated}) "
+            f"AS {self.query}"
         )
 
 
 TABLES = tuple(Table(kind, format) for format in USING for kind in (BATCH, STREAM))
 
 
+LAKES = {"delta": "iceberg", "iceberg": "delta"}
+"""The formats whose views can be in a group, each with the other one."""
+
+
 def _views() -> Iterator[View]:
-    """The days of each table, in its own format; totals of them, each in the next format; and two formats joined."""
+    """The days of each table, in its own format; totals of them, each in the next format; and two formats joined.
+
+    The days of lake tables, and their sums over all days in the other lake format, are groups, one for each format.
+    """
     days = {
         each: View(
-            f"days_of_{each.name}", each.format, f"SELECT day, {SUMS} FROM {each.key} GROUP BY day", each, ("day",)
+            f"days_of_{each.name}",
+            each.format,
+            f"SELECT day, {SUMS} FROM {each.key} GROUP BY day",
+            each,
+            ("day",),
+            each.format if each.format in LAKES else "",
         )
         for each in TABLES
     }
     yield from days.values()
+    for each in TABLES:
+        if each.format in LAKES:
+            yield View(all_of(each), LAKES[each.format], f"SELECT {SUMS} FROM {each.key}", group=each.format)
     formats = list(USING)
     for before, format in zip(formats, formats[1:] + formats[:1], strict=True):
         both = " UNION ALL ".join(f"SELECT * FROM {days[Table(kind, before)].key}" for kind in (BATCH, STREAM))
@@ -110,7 +134,17 @@ def _views() -> Iterator[View]:
     )
 
 
+def all_of(table: Table) -> str:
+    """The name of the view with the sums over all days of a lake table."""
+    return f"all_of_{table.name}"
+
+
 VIEWS = tuple(_views())
+
+
+def key_of(view: str) -> str:
+    """The key of a view by its name."""
+    return next(each.key for each in VIEWS if each.name == view)
 
 
 # --- writes
