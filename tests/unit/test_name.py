@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from headwater.model.name import FunctionName, PathName, TableName, named, short, spelled, split
+from headwater.model.name import FunctionName, PathName, TableName, anywhere, named, short, spelled, split
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden/names.json").read_text())
 parts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
@@ -24,6 +24,7 @@ def test_golden_keys(golden):
     match golden:
         case {"table": of}:
             name = TableName(of[0], tuple(of[1:-1]), of[-1])
+            assert anywhere(golden["key"]) == golden["anywhere"]
         case {"path": path}:
             name = PathName(path)
         case {"function": of}:

@@ -12,6 +12,7 @@ from headwater.cli.shared import journal, known_view, milliseconds, open_store, 
 from headwater.engine.requests.limits import back_off
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.error import StoreError
+from headwater.model.name import anywhere
 from headwater.simulate.accounts import as_it_ran
 from headwater.store.dialect import Where
 from headwater.store.sql_store import SqlStore
@@ -88,5 +89,5 @@ def cancel(view: str, path: Where | None, as_json: bool) -> None:
     else:
         click.echo(
             f"the engine cancels the refresh of {name}, and tries it again after {back_off(1) / 1000:g} s; "
-            f"ALTER MATERIALIZED VIEW {name} SUSPEND keeps it stopped"
+            f"ALTER MATERIALIZED VIEW {anywhere(name)} SUSPEND keeps it stopped"
         )

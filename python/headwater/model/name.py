@@ -16,6 +16,7 @@ SESSION_CATALOG = "spark_catalog"
 """The catalog that a key leaves out."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
 
 
@@ -107,9 +108,20 @@ def short(key: str) -> str:
     return spelled((name.name,)) if isinstance(name, TableName) else key
 
 
+def anywhere(key: str) -> str:
+    """A table as a statement that a message advises names it: it means the same whatever catalog is the current one. A
+    name of one part is none of a catalog's, and stays."""
+    name = named(key)
+    return _spelled(name.parts, _WORD) if isinstance(name, TableName) and len(split(key)) > 1 else key
+
+
 def spelled(parts: tuple[str, ...]) -> str:
     """The parts with dots between them, in backticks where they need it."""
-    return ".".join(part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts)
+    return _spelled(parts, _PLAIN)
+
+
+def _spelled(parts: tuple[str, ...], plain: re.Pattern[str]) -> str:
+    return ".".join(part if plain.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def split(text: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from headwater.engine.tell.waiting import settled
 from headwater.engine.tell.why_it_waits import held_by
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import FRESH, Hurried
+from headwater.model.name import anywhere
 from headwater.model.partition import Version
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
@@ -136,14 +137,14 @@ def _behind(state: State, view: str, ran: Sequence[Refresh]) -> str:
         return ""
     if held := held_by(state, view):
         return (
-            f"{view} waits, because {', '.join(held)} cannot be refreshed; EXPLAIN REFRESH {view} shows the error. "
-            f"To go on without it, set 'headwater.upstream' = 'release' on {view}"
+            f"{view} waits, because {', '.join(held)} cannot be refreshed; EXPLAIN REFRESH {anywhere(view)} shows the "
+            f"error. To go on without it, set 'headwater.upstream' = 'release' on {view}"
         )
     known = state.views[view]
     if known.failures and not any(each.status is Outcome.PUBLISHED for each in ran):
         return (
-            f"{view} could not be refreshed: {known.reason}. Headwater tries again. SHOW REFRESHES FOR {view} "
-            f"shows each attempt; DROP MATERIALIZED VIEW {view} ends them"
+            f"{view} could not be refreshed: {known.reason}. Headwater tries again. SHOW REFRESHES FOR "
+            f"{anywhere(view)} shows each attempt; DROP MATERIALIZED VIEW {anywhere(view)} ends them"
         )
     return ""
 

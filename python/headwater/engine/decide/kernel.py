@@ -27,6 +27,7 @@ from headwater.engine.requests.limits import GRACE, overdue
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Publish, Record, Release
 from headwater.model.epoch import Epoch
 from headwater.model.event import FRESH, Convened, EngineLost, EpochMade, Failed, Prepared, Reworked
+from headwater.model.name import anywhere
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.model.work import NoMethod, whole
@@ -128,7 +129,7 @@ def _refused(state: State, flight: Flight) -> Reason | None:
         said = f"a change came for what was computed of {run.view}; both run together now"
         return Reason(Code.RUN_PREEMPTED, said)
     if known.cancelled:
-        keeps = f"ALTER MATERIALIZED VIEW {run.view} SUSPEND keeps it stopped"
+        keeps = f"ALTER MATERIALIZED VIEW {anywhere(run.view)} SUSPEND keeps it stopped"
         return Reason(Code.RUN_CANCELLED, f"the refresh of {run.view} was cancelled, by headwater cancel; {keeps}")
     lost = [each for each in bases(state, flight) if each in state.unreadable]
     if lost and flight.stage in (Stage.COMPUTE, Stage.PREPARE):

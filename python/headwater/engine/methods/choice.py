@@ -15,6 +15,7 @@ from headwater.engine.methods.basis import only_changed
 from headwater.engine.methods.method import Cost, Method, Offer, Slices, count
 from headwater.engine.methods.whole_costs import maybe_quicker
 from headwater.model.costs import RefreshCosts
+from headwater.model.name import anywhere
 from headwater.model.partition import Slice, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
@@ -121,6 +122,6 @@ def refusal(definition: Definition, mode: Mode, why: Reason) -> Reason:
     view = definition.view
     return Reason(
         Code.RUN_METHOD_REFUSED,
-        f"{view} cannot be refreshed {said(mode)}: {why}. REFRESH MATERIALIZED VIEW {view} FULL computes all its rows. "
-        f"With 'headwater.method' = '{mode.value}, full' a refresh does so by itself",
+        f"{view} cannot be refreshed {said(mode)}: {why}. REFRESH MATERIALIZED VIEW {anywhere(view)} FULL computes all "
+        f"its rows. With 'headwater.method' = '{mode.value}, full' a refresh does so by itself",
     )

@@ -32,7 +32,7 @@ from headwater.model.dependency import (
     through_windows,
 )
 from headwater.model.format import Format
-from headwater.model.name import FunctionName, named
+from headwater.model.name import FunctionName, anywhere, named
 from headwater.model.partition import WHOLE, Slice, sort_key
 from headwater.model.reason import Reason
 from headwater.model.state import Origin, Run, State, Status, ViewState
@@ -85,17 +85,18 @@ def _ill(state: State, name: str, now: int) -> list[str]:
         case Condition.BROKEN:
             following = (
                 "its query is analysed again at each check, and the view is refreshed when that succeeds; "
-                f"CREATE OR REPLACE MATERIALIZED VIEW {name} gives it another query"
+                f"CREATE OR REPLACE MATERIALIZED VIEW {anywhere(name)} gives it another query"
             )
         case Condition.UNREADABLE:
             following = "the source is looked at again at each check"
         case Condition.SUSPENDED:
-            following = f"what changes meanwhile stays pending; ALTER MATERIALIZED VIEW {name} RESUME starts it again"
+            again = f"ALTER MATERIALIZED VIEW {anywhere(name)} RESUME starts it again"
+            following = f"what changes meanwhile stays pending; {again}"
         case Condition.FAILED | Condition.FAILING as found:
             often = f"{view.failures} refreshes failed in a row" if view.failures > 1 else "the last refresh failed"
             wait = max(0, view.retry_at - now) / 1000
             next_one = f"the next one starts in {wait:.0f} s" if wait else "the next one starts at once"
-            following = f"{often}; {next_one}, and REFRESH MATERIALIZED VIEW {name} does not wait for that"
+            following = f"{often}; {next_one}, and REFRESH MATERIALIZED VIEW {anywhere(name)} does not wait for that"
             return [f"{name}: {found.value}: {_coded(view.reason)}", f"  {following}"]
         case _:
             return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headwater.engine.requests.limits import HALTED, awaits
+from headwater.model.name import anywhere
 from headwater.model.partition import Version
 from headwater.model.state import State, Status, ViewState
 
@@ -34,7 +35,7 @@ def cannot_run(name: str, view: ViewState) -> str:
     """Why a view cannot run, by nobody's wish, and the remedy; empty if it can."""
     match view.status:
         case Status.BROKEN:
-            other = f"CREATE OR REPLACE MATERIALIZED VIEW {name} gives it another query"
+            other = f"CREATE OR REPLACE MATERIALIZED VIEW {anywhere(name)} gives it another query"
             return f"{name} is broken: {_clause(view)}; {other}"
         case Status.UNREADABLE:
             return f"{name} cannot be refreshed now: {_clause(view)}"

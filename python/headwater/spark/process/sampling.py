@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 
 from headwater.logger import log
 from headwater.model.error import HeadwaterError
+from headwater.model.name import anywhere
 from headwater.model.partition import WHOLE
 from headwater.model.state import State, Status
 from headwater.model.view import Definition
@@ -70,7 +71,7 @@ class Sampler:
             log.warning(
                 "%s differed from its query in a sample: %d rows were missing, %d were too many; it is recomputed. "
                 "A function of its query may not be deterministic: VERIFY MATERIALIZED VIEW %s",
-                *(name, found.missing, found.surplus, name),
+                *(name, found.missing, found.surplus, anywhere(name)),
             )
             request(self._recorder, name, [WHOLE], WHY)
 

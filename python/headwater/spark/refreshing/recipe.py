@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.algebra.derive.relation import short
 from headwater.model.command import Launch
 from headwater.model.error import RefreshCancelled, RefreshFailed
-from headwater.model.name import PathName, named
+from headwater.model.name import PathName, anywhere, named
 from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows
 from headwater.model.view import Definition, Job, Query
@@ -93,7 +93,7 @@ class Queries:
         others = _looked_through(definition)
         uses = f"{view} uses {', '.join(map(short, others))}, and one of these "
         if self._strange.get(view) == meant:
-            said = f"{uses}is not what is on record; CREATE OR REPLACE {view}"
+            said = f"{uses}is not what is on record; CREATE OR REPLACE MATERIALIZED VIEW {anywhere(view)}"
             raise RefreshFailed(said, code=Code.RUN_REDEFINED, look_at=others)
         self._strange[view] = meant
         said = f"{uses}means something else now; the refresh runs again"

@@ -30,6 +30,7 @@ from pyspark.sql.types import (
 from headwater.model.dependency import common
 from headwater.model.error import StatementError
 from headwater.model.measure import Edge
+from headwater.model.name import anywhere
 from headwater.model.partition import NAMELESS, Slice
 from headwater.model.view import Column as Declared
 from headwater.model.view import Definition, Pairs, Query
@@ -98,7 +99,7 @@ class Comparison:
         if definition.policy.trailing_edge and edge is None:
             raise StatementError(
                 f"{definition.view} cannot be verified: the time up to which it was refreshed is not on record; first "
-                f"REFRESH MATERIALIZED VIEW {definition.view} FULL"
+                f"REFRESH MATERIALIZED VIEW {anywhere(definition.view)} FULL"
             )
         session = self._sessions.fresh(definition)
         pins = self._formats.pins(dict(snapshots))

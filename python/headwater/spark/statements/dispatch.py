@@ -20,7 +20,7 @@ from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.engine.tell.waiting import cannot_run, failing
 from headwater.model.error import StatementError, StoreError
 from headwater.model.event import FRESH, Altered, Declared, Dropped, Renamed, Resumed, Suspended
-from headwater.model.name import loosely, spelled, split
+from headwater.model.name import anywhere, loosely, spelled, split
 from headwater.model.policy import duration
 from headwater.model.properties import check_properties
 from headwater.model.state import State
@@ -32,7 +32,6 @@ from headwater.runtime.wait import SharedLooks, Waiting
 from headwater.spark.defining.analyse import Analyst, require_followed
 from headwater.spark.defining.jobs import Jobs, messages
 from headwater.spark.defining.options import require_versions
-from headwater.spark.jvm import sql
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.settings import check_settings
@@ -255,7 +254,7 @@ class Statements:
         except SPARK_ERRORS as error:
             raise StatementError(
                 f"{view} cannot be dropped now: {self._shim.failure(error).text}; drop it when its table can be read, "
-                f"or drop its table with DROP TABLE {sql.quoted(view)}"
+                f"or drop its table with DROP TABLE {anywhere(view)}"
             ) from error
 
     def _alter(self, statement: syntax.Alteration, message: Statement) -> Sequence[Row]:

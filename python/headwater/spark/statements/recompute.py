@@ -15,6 +15,7 @@ from headwater.engine.tell.waiting import cannot_run
 from headwater.model.error import StatementError
 from headwater.model.event import FRESH, Requested
 from headwater.model.measure import Edge
+from headwater.model.name import anywhere
 from headwater.model.partition import Inputs, Slice, Version
 from headwater.model.state import State, Status
 from headwater.model.view import Definition, Pairs
@@ -158,7 +159,7 @@ def _comparable(state: State, view: str) -> _Comparable | None:
 def _refreshable(state: State, view: str) -> Definition:
     known = state.views[view]
     if known.status is Status.SUSPENDED:
-        raise StatementError(f"{view} is suspended; ALTER MATERIALIZED VIEW {view} RESUME first")
+        raise StatementError(f"{view} is suspended; ALTER MATERIALIZED VIEW {anywhere(view)} RESUME first")
     if why := cannot_run(view, known):
         raise StatementError(why)
     return known.definition

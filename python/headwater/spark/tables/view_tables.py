@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from headwater.model.command import Launch, Replaced
 from headwater.model.error import FilesReplaced, RefreshFailed, ViewGone
 from headwater.model.event import Made
+from headwater.model.name import anywhere
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Seen, TableQuestion
 from headwater.model.state import PartitionRecord, Run
@@ -80,7 +81,7 @@ def refuse_part(run: Run, partly: bool) -> None:
     if WHOLE not in run.slices or partly:
         raise RefreshFailed(
             f"{run.view} changes its format, but this refresh is not one of the whole view; "
-            f"REFRESH MATERIALIZED VIEW {run.view} FULL makes it"
+            f"REFRESH MATERIALIZED VIEW {anywhere(run.view)} FULL makes it"
         )
 
 

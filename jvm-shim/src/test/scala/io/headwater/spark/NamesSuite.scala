@@ -22,6 +22,7 @@ class NamesSuite extends AnyFunSuite {
           val name = TableName(names.head, names.tail.init, names.last)
           assert(name.key == key)
           assert(Names.named(key) == name)
+          assert(Names.anywhere(key) == (each \ "anywhere").values)
           // The session catalog keeps lower case, unless the session tells cases apart.
           assert(Names.key(names.head, name.within) == (if (names.head == Names.SessionCatalog) key.toLowerCase else key))
           name.identifier.foreach(each => assert(each.nameParts == names && Names.key(each) == key.toLowerCase))

@@ -2,6 +2,8 @@ package io.headwater.spark
 
 import java.util.Locale
 
+import scala.util.matching.Regex
+
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
@@ -39,6 +41,7 @@ final case class FunctionName(identifier: FunctionIdentifier) extends Name
 object Names {
   val SessionCatalog = "spark_catalog"
   private val Plain = "[A-Za-z0-9_]+".r
+  private val Word = "[A-Za-z_][A-Za-z0-9_]*".r
   private val Path = "path:"
   private val Function = "function:"
 
@@ -76,8 +79,16 @@ object Names {
 
   def function(function: FunctionIdentifier): String = Function + spelled(function.database.toSeq :+ function.funcName)
 
-  def spelled(parts: Seq[String]): String = parts.map {
-    case plain @ Plain() => plain
+  def spelled(parts: Seq[String]): String = spelled(parts, Plain)
+
+  /** A table as a statement that a message advises names it: it means the same whatever catalog is the current one. */
+  def anywhere(key: String): String = {
+    val name = table(key)
+    spelled((name.catalog +: name.namespace) :+ name.name, Word)
+  }
+
+  private def spelled(parts: Seq[String], plain: Regex): String = parts.map {
+    case each if plain.matches(each) => each
     case other => "`" + other.replace("`", "``") + "`"
   }.mkString(".")
 

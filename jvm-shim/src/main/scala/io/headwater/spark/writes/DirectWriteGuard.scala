@@ -138,7 +138,7 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
   private def refuse(said: String, name: Option[String]): Unit =
     throw new HeadwaterException(
       s"$said is a materialized view, which only Headwater writes. Write to the tables it reads, change it with CREATE OR " +
-        s"REPLACE or ALTER MATERIALIZED VIEW, or recompute it with REFRESH MATERIALIZED VIEW ${name.getOrElse("…")} FULL.")
+        s"REPLACE or ALTER MATERIALIZED VIEW, or recompute it with REFRESH MATERIALIZED VIEW ${name.fold("…")(Names.anywhere)} FULL.")
 }
 
 object DirectWriteGuard {
