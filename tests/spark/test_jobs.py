@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
+
 import job_examples
 import pytest
 from attrs import evolve
 from pyspark.sql import SparkSession
-from support import Journal, assert_equals_query, drain
+from support import Journal, assert_equals_query, database, drain
 
 import headwater
 from headwater.model.error import DefinitionError, HeadwaterError
@@ -50,6 +52,39 @@ def test_a_job_that_is_as_before_is_left_alone(daily):
     headwater.register(daily, job_examples.weekly)
     [said] = headwater.register(daily, job_examples.weekly)
     assert said.endswith("weekly has this definition already; nothing was done")
+
+
+@pytest.mark.parametrize("deeper", ["", ".`my shop`"])
+def test_a_job_is_declared_where_a_view_would_be(spark: SparkSession, deeper: str) -> None:
+    """In the current catalog and database, which gives the names of its sources their meaning, too."""
+    place = f"lake.{database(spark)}{deeper}"
+    for each in dict.fromkeys((f"lake.{database(spark)}", place)):
+        spark.sql(f"CREATE NAMESPACE {each}")
+    spark.sql("CREATE TABLE daily (total INT, day DATE) USING parquet PARTITIONED BY (day)")
+    spark.sql(f"USE {place}")
+    spark.sql("CREATE TABLE daily (total INT, day DATE) USING iceberg PARTITIONED BY (day)")
+    spark.sql("INSERT INTO daily VALUES (1, DATE '2024-01-01'), (2, DATE '2024-01-02')")
+    said = headwater.register(spark, job_examples.weekly)
+    assert said == [f"{place}.weekly created: 1 partition, 1 row"]
+    spark.sql("INSERT INTO daily VALUES (100, DATE '2024-01-09')")
+    drain(spark)
+    assert sorted(tuple(row) for row in spark.sql(WEEKLY).collect()) == sorted(
+        tuple(row) for row in spark.newSession().table(f"{place}.weekly").collect()
+    )
+    assert headwater.register(spark, job_examples.weekly)[0].endswith("already; nothing was done")
+    spark.sql("DROP MATERIALIZED VIEW weekly")
+    spark.sql("USE spark_catalog.default")
+
+
+def test_a_job_is_declared_in_a_database_whose_name_needs_quotes(spark: SparkSession) -> None:
+    number = str(uuid.uuid4().int)[:12]
+    spark.sql(f"CREATE DATABASE `{number}`")
+    spark.sql(f"USE `{number}`")
+    spark.sql("CREATE TABLE daily (total INT, day DATE) USING parquet PARTITIONED BY (day)")
+    assert headwater.register(spark, job_examples.weekly)[0].startswith(f"{number}.weekly created")
+    spark.sql("DROP MATERIALIZED VIEW weekly")
+    spark.sql("USE default")
+    spark.sql(f"DROP DATABASE `{number}` CASCADE")
 
 
 def test_what_a_job_raises_is_in_the_history(daily, journal: Journal):

@@ -10,6 +10,9 @@ from headwater.model.dependency import Same, Windowed
 from headwater.model.error import DefinitionError
 from headwater.spark.defining.jobs import messages
 from headwater.spark.jvm.settings import Settings
+from headwater.spark.jvm.wire import Session
+
+CATALOGS = ("far", "lake", "spark_catalog")
 
 
 @job(outputs=["weekly"], columns="week DATE, n INT", partition=WEEK, deps=[table("daily", partition=WEEK.days())])
@@ -57,9 +60,25 @@ def test_what_cannot_be_a_job_is_refused(stated, words):
 
 def test_each_output_is_declared_like_a_view():
     both = job(outputs=["weekly", "other.weekly"], columns="", partition=WEEK, deps=[])(weekly.function)
-    said = list(messages(both, "mart"))
+    said = list(messages(both, Session("spark_catalog", "mart", {}, CATALOGS)))
     assert [each.name for each in said] == [("spark_catalog", "mart", "weekly"), ("spark_catalog", "other", "weekly")]
     assert {(each.job, *each.partitioning, each.or_replace) for each in said} == {(both.name, "week", True)}
+
+
+@pytest.mark.parametrize(
+    ("output", "name"),
+    [
+        ("weekly", ("lake", "eu", "my shop", "weekly")),
+        ("db.weekly", ("lake", "db", "weekly")),
+        ("`my shop`.weekly", ("lake", "my shop", "weekly")),
+        ("spark_catalog.db.weekly", ("spark_catalog", "db", "weekly")),
+        ("far.db.weekly", ("far", "db", "weekly")),
+    ],
+)
+def test_the_name_of_an_output_is_one_of_its_session(output, name):
+    one = job(outputs=[output], columns="", deps=[])(weekly.function)
+    [said] = messages(one, Session("lake", "eu.`my shop`", {}, CATALOGS))
+    assert said.name == name
 
 
 def test_the_setting_names_modules():

@@ -22,7 +22,7 @@ KNOWN_PYTHON = {
         "spark.jvm.sql": ["'.'.join"],  # SQL of a key
         "spark.statements.words": ["'.'.join"],  # what a message says
     },
-    "the name of a catalog": {"spark.statements.view_names": ["first.lower"]},
+    "the name of a catalog": {"spark.defining.resolving": ["first.lower"]},
     "columns": {
         "algebra.derive.__init__": ["name.lower"],
         "algebra.derive.image": ["declared.casefold", "queried.casefold"],

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from headwater.spark.defining.analyse import canonical
+from headwater.spark.defining.resolving import canonical, resolved
 from headwater.spark.jvm.wire import Session
-from headwater.spark.statements.view_names import Names, resolved
+from headwater.spark.statements.view_names import Names
 
 CATALOGS = ("lake", "spark_catalog")
 APART = Session("spark_catalog", "Shop", {}, CATALOGS, folds=False)

@@ -18,7 +18,7 @@ from headwater.model.costs import Estimate
 from headwater.model.dependency import Adding, Computed, Dependency, Keys, Occurrence
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.format import Format
-from headwater.model.name import TableName, kept
+from headwater.model.name import TableName
 from headwater.model.policy import FloatingPoint
 from headwater.model.properties import check_properties
 from headwater.model.reason import Code, Reason
@@ -28,12 +28,13 @@ from headwater.spark.defining import jobs
 from headwater.spark.defining.fingerprint import digest, fingerprint, paths_by_column
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.defining.options import event_times, format_of, require_versions
+from headwater.spark.defining.resolving import canonical
 from headwater.spark.defining.stated_maps import stated
 from headwater.spark.defining.stated_rules import refuse_unlasting
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import INFERENCE, LISTING, Sessions, having
 from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
-from headwater.spark.jvm.wire import ColumnDef, Create, Described, FailureKind, Session
+from headwater.spark.jvm.wire import ColumnDef, Create, Described, FailureKind
 from headwater.spark.tables import zones
 
 
@@ -148,7 +149,8 @@ class Analyst:
         match definition.made_by:
             case Job() as job:
                 event_times(definition, {})
-                analysed = jobs.analysed(definition, self._jobs.find(job), describe, self._zone)
+                facts = self._shim.facts(session)
+                analysed = jobs.analysed(definition, self._jobs.find(job), facts, describe, self._zone)
                 under = digest(definition.settings)
                 analysed = evolve(analysed, dependencies=tuple(_under(each, under) for each in analysed.dependencies))
             case Query(text):
@@ -371,11 +373,6 @@ def _under(dependency: Dependency, under: str) -> Dependency:
             for occurrence in dependency.occurrences
         ),
     )
-
-
-def canonical(name: TableName, session: Session) -> str:
-    """The key of a name as its catalog keeps it."""
-    return kept(name, session.folds)
 
 
 def view_name(message: Create) -> str:

@@ -17,12 +17,13 @@ from headwater.editions import Editions, LoadedModule
 from headwater.jobs import JobFunction, module_of
 from headwater.model.dependency import Windowed
 from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
-from headwater.model.name import SESSION_CATALOG, TableName, kept, split
+from headwater.model.name import split
 from headwater.model.partition import Slice
 from headwater.model.reason import Code
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition, Job
 from headwater.spark.defining.job_maps import Describe, mapped, partition_texts, read_earlier
+from headwater.spark.defining.resolving import meant, resolved
 from headwater.spark.jvm.connection import is_broken
 from headwater.spark.jvm.wire import Create, Session
 
@@ -110,16 +111,14 @@ class Jobs:
         return loaded
 
 
-def messages(job: JobFunction, database: str) -> Iterator[Create]:
-    """For each output the message that declares it, as ``CREATE OR REPLACE MATERIALIZED VIEW`` sends one in a session
-    with this current database."""
-    session = Session(SESSION_CATALOG, database, {})
+def messages(job: JobFunction, session: Session) -> Iterator[Create]:
+    """For each output the message that declares it, as ``CREATE OR REPLACE MATERIALIZED VIEW`` sends one in a
+    session."""
     for output in job.outputs:
-        name = split(output)
         yield Create(
             None,
             session,
-            TableName.of((database, *name) if len(name) == 1 else name).parts,
+            resolved(split(output), session).parts,
             "",
             partitioning=tuple(column for column, _ in job.partition),
             properties=dict(job.properties),
@@ -129,10 +128,11 @@ def messages(job: JobFunction, database: str) -> Iterator[Create]:
         )
 
 
-def analysed(definition: Definition, job: JobFunction, describe: Describe, zone: Zones) -> Definition:
+def analysed(definition: Definition, job: JobFunction, session: Session, describe: Describe, zone: Zones) -> Definition:
     """The definition of a job's output, with columns, fingerprint and dependencies as declared.
 
     Args:
+        session: the one in which the function runs, and which gives the names of its sources their meaning.
         zone: the time zone in which a lake table's partition values are spelled, by the table's key.
 
     Raises:
@@ -151,7 +151,7 @@ def analysed(definition: Definition, job: JobFunction, describe: Describe, zone:
                 "PARTITIONING",
                 f"{view} is partitioned by {name}, a BINARY; several values share one directory: use its hex text",
             )
-    deps = [evolve(each, source=_full_name(definition, each.source)) for each in job.deps]
+    deps = [evolve(each, source=meant(each.source, session)) for each in job.deps]
     others = tuple(
         mapped(definition, job, each, by_name, partition_texts(view, each.source, describe, zone))
         for each in deps
@@ -213,9 +213,3 @@ def _columns(view: str, job: JobFunction) -> tuple[Column, ...]:
         raise DefinitionError("COLUMNS", f"'{job.columns}' are no columns as in CREATE TABLE", view) from error
     assert isinstance(schema, StructType), "columns of a table are a struct"
     return tuple(Column(each.name, each.dataType.simpleString()) for each in schema.fields)
-
-
-def _full_name(definition: Definition, source: str) -> str:
-    parts = split(source)
-    name = TableName.of((definition.database, *parts) if len(parts) == 1 else parts)
-    return kept(name, folds=True)

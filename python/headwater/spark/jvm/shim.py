@@ -87,6 +87,10 @@ class Shim:
         """The modules whose jobs programs of this application registered."""
         return wire.decode(self._call("Bridge.registered"), list[str])
 
+    def facts(self, session: SparkSession) -> wire.Session:
+        """All that gives a statement its meaning in a session."""
+        return wire.decode(self._call("Captured.told", session._jsparkSession), wire.Session)
+
     def observe(self, asked: Sequence[Asked]) -> list[Fact]:
         """The state of tables, partitions or paths."""
         told = self._call("Tables.observe", self._session._jsparkSession, wire.encode(asked))

@@ -11,10 +11,11 @@ from headwater.jobs import JobFunction
 from headwater.model.error import DefinitionError, StatementError
 from headwater.spark.defining.jobs import messages
 from headwater.spark.jvm import wire
+from headwater.spark.jvm.shim import Shim
 
 
 def register(spark: SparkSession, *jobs: JobFunction) -> list[str]:
-    """Declares what jobs make, in this session's database, and fills it; a sentence for each table.
+    """Declares what jobs make, in this session's catalog and database, and fills it; a sentence for each table.
 
     A job that is declared already as it is, is left alone.
 
@@ -23,11 +24,12 @@ def register(spark: SparkSession, *jobs: JobFunction) -> list[str]:
         StatementError: the declaration is refused, in words for the user.
     """
     said: list[str] = []
+    facts = Shim(spark).facts(spark)
     jvm: Any = spark._jvm
     for job in jobs:
         if job.name.startswith("__main__:"):
             raise DefinitionError("JOB", f"{job.name} cannot be imported by others; put it into a module of its own")
-        for message in messages(job, spark.catalog.currentDatabase()):
+        for message in messages(job, facts):
             told = wire.encode(message)
             try:
                 rows = jvm.io.headwater.spark.Bridge.create(spark._jsparkSession, told)

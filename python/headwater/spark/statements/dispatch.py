@@ -117,8 +117,9 @@ class Statements:
         Raises:
             HeadwaterError: the module cannot be imported, or a job is refused.
         """
+        session = evolve(self._shim.facts(self._sessions.of_table()), settings={})
         for job in self._jobs.of_module(module):
-            for message in messages(job, "default"):
+            for message in messages(job, session):
                 self._declarations.create(message, later=True)
 
     # --- statements

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headwater.model.error import StatementError
-from headwater.model.name import SESSION_CATALOG, TableName, loosely, spelled, split
+from headwater.model.name import loosely, spelled, split
 from headwater.runtime.recorder import Recorder
-from headwater.spark.defining.analyse import canonical
+from headwater.spark.defining.resolving import canonical, resolved
 from headwater.spark.jvm.wire import Session
 from headwater.spark.statements import syntax
 
@@ -63,14 +63,3 @@ class Names:
         known = self._recorder.read(lambda state: sorted(state.views))
         listed = f"there are {', '.join(known[:10])}" if known else "there is none yet"
         return f"there is no materialized view {spelled(name)}; {listed}"
-
-
-def resolved(name: syntax.Name, session: Session) -> TableName:
-    """The table that a name means in a session."""
-    first, *rest = name
-    if rest and first.lower() == SESSION_CATALOG:
-        return TableName(SESSION_CATALOG, tuple(rest[:-1]), rest[-1])
-    if rest and first in session.catalogs:
-        return TableName.whole(name)
-    current = split(session.database) if session.database and not rest else ()
-    return TableName(session.catalog, (*current, *name[:-1]), name[-1])

@@ -20,6 +20,9 @@ object Captured {
       Catalogs.names(session), classic.withActive(Names.folds))
   }
 
+  /** The same, for programs that are no session's own. */
+  def told(session: SparkSession): String = Wire.encode(of(session))
+
   /** Those of some settings that can change the result of a query, and that a session can set. A test lists all of Spark's that are not among them. */
   def kept(settings: Map[String, String]): Map[String, String] = {
     val ordinary = Access.keptByOrdinaryView(settings)
