@@ -50,7 +50,9 @@ def test_what_an_epoch_names_stays_longer() -> None:
     said: list[tuple[str, dict[str, str]]] = []
     ago = int(1000 * time.time()) - 5 * VIEW.policy.retain // 2
     assert retention(said, created=0).expire(VIEW, ago)
-    assert [statement for statement, _ in said if "VACUUM" in statement] == ["VACUUM `mart`.`v` RETAIN 3 HOURS"]
+    assert [statement for statement, _ in said if "VACUUM" in statement] == [
+        "VACUUM `spark_catalog`.`mart`.`v` RETAIN 3 HOURS"
+    ]
 
 
 def test_a_table_that_is_younger_than_the_retention_time_has_nothing_to_clean_up() -> None:

@@ -31,6 +31,7 @@ from headwater.model.event import (
     Started,
 )
 from headwater.model.index import Index
+from headwater.model.name import TableName, split
 from headwater.model.partition import WHOLE
 from headwater.model.reason import Code, Reason
 from headwater.model.seen import Seen, TableQuestion
@@ -117,7 +118,7 @@ class Driver:
     def sql(self, text: str) -> None:
         self._called("sql")
         if text.startswith("DROP TABLE"):
-            del self.tables[text.split()[-1].replace("`", "")]
+            del self.tables[TableName.whole(split(text.split()[-1])).key]
 
     def of_table(self, settings=()):
         return self

@@ -140,5 +140,5 @@ class Sessions:
         jvm.org.apache.spark.sql.headwater.Access.activate(session._jsparkSession)
         session.catalog.setCurrentCatalog(catalog)
         if database:
-            session.catalog.setCurrentDatabase(sql.quoted(database))
+            session.catalog.setCurrentDatabase(sql.within_catalog(database))
         return session

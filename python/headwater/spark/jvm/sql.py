@@ -13,15 +13,16 @@ from headwater.model.name import TableName, named, split
 from headwater.model.partition import NAMELESS, NULL_PARTITION, Slice, Value
 
 
-def quoted(key: str) -> str:
-    """A table's name as SQL reads it in sessions whose catalog is the session catalog: each part in backticks."""
-    return ".".join(identifier(part) for part in split(key) if part)
-
-
 def with_catalog(key: str) -> str:
-    """The name of a table in a catalog as SQL reads it in any session."""
+    """The name of a table as SQL reads it in any session, whatever catalogs that has. Without its catalog, the table
+    ``lake.t`` of the session catalog would be one of a catalog ``lake``."""
     name = named(key)
-    return ".".join(map(identifier, name.parts)) if isinstance(name, TableName) else quoted(key)
+    return ".".join(map(identifier, name.parts)) if isinstance(name, TableName) else identifier(key)
+
+
+def within_catalog(namespace: str) -> str:
+    """A database as Spark reads it where it knows the catalog: each part in backticks."""
+    return ".".join(map(identifier, split(namespace)))
 
 
 def identifier(name: str) -> str:

@@ -52,7 +52,7 @@ def create(session: SparkSession, shim: Shim, definition: Definition, name: str 
     partitioned = ", ".join(map(sql.identifier, definition.partitioned_by))
     options = dict((*definition.storage.options, *definition.storage.readers))
     session.sql(
-        f"CREATE TABLE {sql.quoted(name or definition.view)} ({columns}) USING {definition.format}"
+        f"CREATE TABLE {sql.with_catalog(name or definition.view)} ({columns}) USING {definition.format}"
         + (f" OPTIONS ({_properties(options)})" if options else "")
         + (f" PARTITIONED BY ({partitioned})" if partitioned else "")
         + (f" LOCATION {sql.literal(first_location(definition))}" if definition.root else "")
@@ -73,7 +73,7 @@ def first_location(definition: Definition) -> str:
 
 def store(session: SparkSession, definition: Definition, before: Definition | None = None) -> None:
     """Writes the definition into the properties of the view's table, in place of the one ``before``."""
-    table = sql.quoted(definition.view)
+    table = sql.with_catalog(definition.view)
     session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({_properties(properties(definition))})")
     gone = dict(before.properties).keys() - dict(definition.properties).keys() if before else ()
     if gone:
@@ -85,7 +85,7 @@ def describe(session: SparkSession, definition: Definition, before: Definition) 
 
     The comments of partition columns cannot be changed; those of columns to come, come with them.
     """
-    table = sql.quoted(definition.view)
+    table = sql.with_catalog(definition.view)
     if before.comment != definition.comment:
         session.sql(f"COMMENT ON TABLE {table} IS {sql.literal(definition.comment)}")
     wanted = {column.name.lower(): column.comment for column in definition.columns}
@@ -144,7 +144,7 @@ def replaced(table: str) -> str:
 
 def mark(session: SparkSession, definition: Definition) -> None:
     """Gives the replacement of a view's table the view's definition."""
-    filled = sql.quoted(replacement(definition.view))
+    filled = sql.with_catalog(replacement(definition.view))
     session.sql(f"ALTER TABLE {filled} SET TBLPROPERTIES ({_properties(properties(definition))})")
 
 
@@ -185,7 +185,7 @@ def swap(session: SparkSession, shim: Shim, definition: Definition) -> list[str]
 
 def forget(session: SparkSession, table: str) -> None:
     """Drops a table, if it is there. The files stay of one that lies in a view's directory, as a replacement does."""
-    session.sql(f"DROP TABLE IF EXISTS {sql.quoted(table)}")
+    session.sql(f"DROP TABLE IF EXISTS {sql.with_catalog(table)}")
 
 
 def drop(session: SparkSession, shim: Shim, table: str) -> None:
@@ -237,14 +237,14 @@ def _drop(session: SparkSession, shim: Shim, table: str, condition: str = "") ->
     location = _location(session, table) if format.commits else ""
     totals = hidden.found(shim, location) if location else []
     purge = " PURGE" if format.purges else ""
-    session.sql(f"DROP TABLE {condition}{sql.quoted(table)}{purge}")
+    session.sql(f"DROP TABLE {condition}{sql.with_catalog(table)}{purge}")
     hidden.remove(shim, location, totals)
 
 
 def _location(session: SparkSession, table: str) -> str:
     """Where a lake table lies; empty if that cannot be read, which keeps no table from its drop."""
     try:
-        rows = [(row[0], row[1]) for row in session.sql(f"DESCRIBE TABLE EXTENDED {sql.quoted(table)}").collect()]
+        rows = [(row[0], row[1]) for row in session.sql(f"DESCRIBE TABLE EXTENDED {sql.with_catalog(table)}").collect()]
     except (Py4JJavaError, PySparkException):
         return ""
     names = [name for name, _ in rows]

@@ -45,7 +45,7 @@ class Retention:
         retain, now = definition.policy.retain, time.time() * 1000
         if now - self._cleaned.get(definition.view, log.created) < retain or self._stage.holds(definition.view):
             return True
-        session, table = self._sessions.of_table(definition.settings), sql.quoted(definition.view)
+        session, table = self._sessions.of_table(definition.settings), sql.with_catalog(definition.view)
         if PROPERTY not in dict(definition.properties):
             kept = f"interval {retain} milliseconds"
             if log.layout.properties.get(PROPERTY) != kept:
