@@ -4,14 +4,14 @@ import java.util.{Iterator => JavaIterator}
 
 import scala.util.Try
 
-import io.headwater.spark.{Application, Catalogs, CommandKind, DirectWriteGuard, Hint, Internal, Names}
+import io.headwater.spark.{Application, CommandKind, DirectWriteGuard, Hint, Internal, Names}
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.{ResolvedProcedure, UnresolvedProcedure}
 import org.apache.spark.sql.catalyst.plans.logical.{Call, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, LookupCatalog, ProcedureCatalog}
+import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier, LookupCatalog, ProcedureCatalog}
 import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.types.{StringType, StructType}
@@ -28,47 +28,65 @@ case class WatchedProcedures(session: SparkSession) extends Rule[LogicalPlan] wi
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case call @ Call(UnresolvedProcedure(CatalogAndIdentifier(catalog: ProcedureCatalog, name)), _, _) if !Internal.is(session) =>
       val watched = Try(catalog.loadProcedure(name)).map { found =>
-        call.copy(procedure = ResolvedProcedure(catalog, name, WatchedProcedure(found, Watch(catalog.name, found.name))))
+        call.copy(procedure = ResolvedProcedure(catalog, name, WatchedProcedure(found, Watch(catalog, found.name))))
       }
       watched.getOrElse(call) // Spark says itself that there is no such procedure.
     case _ => plan
   }
 
-  private case class Watch(catalog: String, procedure: String) extends Watching {
+  private case class Watch(own: CatalogPlugin, procedure: String) extends Watching {
     override def before(table: String): Unit =
-      if (!Harmless.matches(procedure)) key(catalog, table).foreach(DirectWriteGuard(session).refuseView)
+      if (!Harmless.matches(procedure)) key(table).foreach(DirectWriteGuard(session).refuseView)
 
     override def within(place: String, table: Option[String]): Unit =
-      DirectWriteGuard(session).refusePlace(place, table.flatMap(key(catalog, _)))
+      DirectWriteGuard(session).refusePlace(place, table.flatMap(key))
 
     /** A table that takes over files may delete them later. */
-    override def taking(source: String): Unit = if (procedure == "add_files") parts(source) match {
-      case Seq(_, path) if path.contains("/") => DirectWriteGuard(session).refusePlace(path, None)
-      case _ => key(Names.SessionCatalog, source).foreach(DirectWriteGuard(session).refuseView)
+    override def taking(source: String): Unit = if (procedure == "add_files") sourceOfFiles(source).foreach {
+      case Left(path) => DirectWriteGuard(session).refusePlace(path, None)
+      case Right(table) => DirectWriteGuard(session).refuseView(table)
     }
 
-    override def after(table: String): Unit = key(catalog, table).foreach { found =>
+    override def after(table: String): Unit = key(table).foreach { found =>
       val hint = Hint(table = Some(found), command = s"CALL $procedure", kind = CommandKind.Alter)
       Application.of(session.sparkContext).tell(hint)
     }
+
+    /** The table that the procedure means by a name. Two of them take no account of the catalog in which they are called. */
+    private def key(table: String): Option[String] =
+      meant(table, if (Anywhere(procedure)) catalogManager.currentCatalog else own).map {
+        case (catalog, identifier) => Names.key(catalog.name, identifier)
+      }
   }
+
+  private val Anywhere = Set("migrate", "snapshot")
 
   /** Procedures after which a table has the same rows: anybody may tidy up a view's table. */
   private val Harmless = "rewrite_.*|expire_snapshots|remove_orphan_files|compute_.*|ancestors_of|create_changelog_view".r
 
-  private def parts(name: String): Seq[String] =
-    Try(Access.classic(session).sessionState.sqlParser.parseMultipartIdentifier(name)).getOrElse(Nil)
-
-  /** The table that a procedure of a catalog means by a name. */
-  private def key(catalog: String, table: String): Option[String] =
-    Some(parts(table)).filter(_.nonEmpty).map {
-      case head +: inner if inner.nonEmpty && Catalogs.names(session).contains(head) => key(head, inner.init, inner.last)
-      case Seq(one) if catalogManager.currentCatalog.name == catalog => key(catalog, catalogManager.currentNamespace.toSeq, one)
-      case parts => key(catalog, parts.init, parts.last)
+  /** The table that a name means where a catalog is the default one, as Iceberg finds it. */
+  private def meant(name: String, default: CatalogPlugin): Option[(CatalogPlugin, Identifier)] =
+    Try(Access.classic(session).sessionState.sqlParser.parseMultipartIdentifier(name)).toOption.filter(_.nonEmpty).map {
+      case Seq(one) =>
+        val current = if (catalogManager.currentCatalog == default) catalogManager.currentNamespace else default.defaultNamespace
+        (default, Identifier.of(current, one))
+      case parts => Try(catalogManager.catalog(parts.head)).toOption match {
+        case Some(other) => (other, Identifier.of(parts.tail.init.toArray, parts.last))
+        case None => (default, Identifier.of(parts.init.toArray, parts.last))
+      }
     }
 
-  private def key(catalog: String, namespace: Seq[String], name: String): String =
-    Names.key(catalog, Identifier.of(namespace.toArray, name))
+  /** What `add_files` reads: a path, or the key of a table. Whatever catalog it names, the table is the session catalog's. */
+  private def sourceOfFiles(source: String): Option[Either[String, String]] =
+    meant(source, catalogManager.v2SessionCatalog).map(_._2).map { found =>
+      found.namespace.toSeq match {
+        case Seq(Files()) => Left(found.name)
+        case Seq() => Right(Names.key(Seq(Access.classic(session).sessionState.catalog.getCurrentDatabase, found.name)))
+        case _ => Right(Names.key(Names.SessionCatalog, found))
+      }
+    }
+
+  private val Files = "(?i)orc|parquet|avro".r
 }
 
 /** What is done about each table that a procedure is called for. */
