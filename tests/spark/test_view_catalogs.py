@@ -76,6 +76,23 @@ def test_an_iceberg_catalog_has_iceberg_views_under_names_of_any_depth(shop: Spa
     assert not other.newSession().catalog.tableExists(view)
 
 
+@pytest.mark.parametrize("current", ["lake", "spark_catalog.default"])
+def test_a_view_keeps_its_catalog_and_database_under_a_new_name(shop: SparkSession, current: str) -> None:
+    """As a table does: Spark takes a new name for one in the catalog of the table, and a bare one for one beside it."""
+    db, other = database(shop), shop.newSession()
+    shop.sql("CREATE MATERIALIZED VIEW first AS SELECT count(*) AS n FROM sales").collect()
+    other.sql(f"USE {current}")
+    names = ("first", "bare", f"{db}.whole", f"spark_catalog.{db}.longest", f"SPARK_CATALOG.{db.upper()}.last")
+    for old, new in itertools.pairwise(names):
+        was = f"spark_catalog.{db}.{old.split('.')[-1]}"
+        [[said]] = other.sql(f"ALTER MATERIALIZED VIEW {was} RENAME TO {new}").collect()
+        assert said == f"{db}.{was.split('.')[-1]} is now {db}.{new.split('.')[-1]}"
+    for new in ("default.first", f"lake.{db}.first"):
+        with pytest.raises(PySparkException, match="a view stays in its database"):
+            other.sql(f"ALTER MATERIALIZED VIEW spark_catalog.{db}.last RENAME TO {new}")
+    shop.sql("DROP MATERIALIZED VIEW last")
+
+
 def test_a_view_takes_no_other_table_with_it(shop: SparkSession) -> None:
     """A catalog of directories puts the tables of a namespace into the directory of a table of that name."""
     place = f"lake.{database(shop)}.eu"

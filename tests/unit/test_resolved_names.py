@@ -39,6 +39,27 @@ def test_the_key_of_a_name(session, name, key):
     assert canonical(resolved(name, session), session) == key
 
 
+@pytest.mark.parametrize(
+    ("view", "name", "key"),
+    [
+        ("db.v", ("w",), "db.w"),
+        ("db.v", ("db", "w"), "db.w"),
+        ("db.v", ("DB", "W"), "db.w"),
+        ("db.v", ("Spark_Catalog", "db", "W"), "db.w"),
+        ("db.v", ("lake", "db", "w"), "lake.db.w"),
+        ("lake.v", ("lake", "w"), "lake.w"),
+        ("lake.db.v", ("w",), "lake.db.w"),
+        ("lake.db.v", ("db", "w"), "lake.db.w"),
+        ("lake.db.v", ("lake", "db", "w"), "lake.db.w"),
+        ("lake.db.v", ("spark_catalog", "db", "w"), "db.w"),
+        ("lake.eu.`my shop`.v", ("W",), "lake.eu.`my shop`.W"),
+    ],
+)
+@pytest.mark.parametrize("session", [SHOP, LAKE, BARE])
+def test_a_new_name_is_in_the_catalog_and_database_of_the_view(session, view, name, key):
+    assert Names(None, None).beside(view, name, session) == key
+
+
 def test_a_view_is_found_in_another_case_if_its_catalog_finds_its_table():
     state = SimpleNamespace(
         definitions={each: SimpleNamespace(owner=each) for each in ("lake.db.V", "lake.db.v", "shop.w")}

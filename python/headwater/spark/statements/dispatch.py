@@ -328,7 +328,7 @@ class Statements:
             raise StatementError(f"{definition.view} changed meanwhile; alter it again") from None
 
     def _rename(self, definition: Definition, to: syntax.Name, message: Statement) -> Sequence[Row]:
-        target = self._names.qualified(to, message.session)
+        target = self._names.beside(definition.view, to, message.session)
         if split(target)[:-1] != split(definition.view)[:-1]:
             raise StatementError(f"{definition.view} cannot become {target}: a view stays in its database")
         if shown := catalog.replaced(target):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headwater.model.error import StatementError
-from headwater.model.name import loosely, spelled, split
+from headwater.model.name import TableName, loosely, named, spelled, split
 from headwater.runtime.recorder import Recorder
 from headwater.spark.defining.resolving import canonical, resolved
 from headwater.spark.jvm.wire import Session
@@ -53,6 +53,15 @@ class Names:
         """The key of a name as Spark resolves it: in the session's catalog unless it begins with another one, and in
         the session's database where it gives none."""
         return canonical(resolved(name, session), session)
+
+    def beside(self, view: str, name: syntax.Name, session: Session) -> str:
+        """The key of a new name of a view, as Spark resolves one of a table: it is in the catalog of the view, and in
+        its database where it gives none. It may begin with that catalog."""
+        old = named(view)
+        assert isinstance(old, TableName), "a view is a table"
+        namespace = name[:-1] or old.namespace
+        within = canonical(TableName(old.catalog, namespace, name[-1]), session)
+        return within if split(within)[:-1] == split(view)[:-1] else self.qualified(name, session)
 
     def namespace(self, name: syntax.Name, session: Session) -> tuple[str, ...]:
         """The parts of the keys of all tables in a database, but for their last."""

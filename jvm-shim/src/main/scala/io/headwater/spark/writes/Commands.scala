@@ -85,9 +85,18 @@ private[spark] object Commands {
       case (catalog, identifier) => Targets.of(ResolvedIdentifier(catalog, identifier))
     }
 
+  /**
+   * A name without a namespace is one in that of the table. Some of Iceberg's catalogs take their own name off, with which it may
+   * begin.
+   */
   private def renamed(rename: RenameTable): Option[String] = rename.child match {
     case table: ResolvedTable =>
-      Some(Names.key(table.catalog.name, Identifier.of(rename.newName.init.toArray, rename.newName.last)))
+      val namespace = rename.newName.init match {
+        case Seq() => table.identifier.namespace.toSeq
+        case head +: inner if inner.nonEmpty && head == table.catalog.name => inner
+        case whole => whole
+      }
+      Some(Names.key(table.catalog.name, Identifier.of(namespace.toArray, rename.newName.last)))
     case _ => None
   }
 
