@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from py4j.protocol import Py4JNetworkError
 
 from headwater.cli.main import main
-from headwater.cli.serve import EngineError, doing, end, extended, report, serve
+from headwater.cli.serve import EngineError, doing, end, extended, key_of, report, serve
 from headwater.engine.tell.status import Condition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.epoch import Epoch, TableState
@@ -406,17 +406,54 @@ def test_an_application_for_refreshes_says_whether_it_refreshes_and_beside_whom(
 
 
 def test_verify_of_no_view_does_not_wait_for_spark(here: Here, monkeypatch) -> None:
-    """The store knows the views. It knows no name with quotes, and there may be none: then Spark says it."""
+    """The store knows the views. There may be none: then Spark says it."""
 
     def session(_settings):
         raise AssertionError("Spark starts")
 
     monkeypatch.setattr("headwater.cli.serve._session", session)
-    found = CliRunner().invoke(main, ["verify", "nope"])
-    assert found.exit_code != 0 and "there is no materialized view nope; there are default.monthly" in found.output
-    for command in (["monthly"], ["`nope`"], ["nope", "--conf", "spark.headwater.store=elsewhere.db"]):
+    for name, shown in (("nope", "nope"), ("other.monthly",) * 2, ("`lake`.db.monthly", "lake.db.monthly")):
+        found = CliRunner().invoke(main, ["verify", name])
+        assert found.exit_code != 0
+        assert f"there is no materialized view {shown}; there are default.monthly" in found.output
+    assert "a..b is no name of a view" in CliRunner().invoke(main, ["verify", "a..b"]).output
+    for command in (["monthly"], ["nope", "--conf", "spark.headwater.store=elsewhere.db"]):
         with pytest.raises(AssertionError, match="Spark starts"):
             CliRunner().invoke(main, ["verify", *command], catch_exceptions=False)
+
+
+VERIFIED = {
+    "monthly": "`spark_catalog`.`default`.`monthly`",
+    "DEFAULT.Monthly": "`spark_catalog`.`default`.`monthly`",
+    "spark_catalog.default.monthly": "`spark_catalog`.`default`.`monthly`",
+}
+
+
+@pytest.mark.parametrize("name", VERIFIED)
+def test_verify_compares_the_view_of_the_store_whatever_catalog_spark_starts_in(
+    here: Here, monkeypatch, name: str
+) -> None:
+    said: list[str] = []
+
+    class Started:
+        def sql(self, statement: str) -> None:
+            said.append(statement)
+            raise KeyboardInterrupt
+
+        def stop(self) -> None:
+            pass
+
+    monkeypatch.setattr("headwater.cli.serve._session", lambda _settings: Started())
+    CliRunner().invoke(main, ["verify", name, "--conf", "spark.sql.defaultCatalog=lake"])
+    assert said == [f"VERIFY MATERIALIZED VIEW {VERIFIED[name]}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("v", "default.v"), ("db.v", "db.v"), ("lake.db.v", "lake.db.v"), ("lake.`a b`.v", "lake.`a b`.v")],
+)
+def test_a_view_that_no_store_knows_yet_has_the_key_of_its_name(name: str, key: str) -> None:
+    assert key_of(name, {"spark.headwater.store": "nowhere.db"}) == key
 
 
 @pytest.mark.parametrize("suspended", [[], ["default.old", "default.older"]])

@@ -14,7 +14,6 @@ PYTHON = Path(headwater.__file__).parent
 SCALA = Path(__file__).parents[2] / "jvm-shim/src/main/scala"
 
 KNOWN = {
-    "headwater.cli.serve: view": "a name as its user writes it in SQL",
     "headwater.runtime.recorder: expression.sql": "Spark's spelling of an expression of the query",
     "headwater.spark.tables.catalog: column.type": "Spark's spelling of a type",
     "headwater.spark.tables.catalog: definition.format": "one of the names of formats",

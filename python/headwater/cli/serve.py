@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import sys
 import threading
@@ -19,7 +18,9 @@ from headwater.cli.progress_bars import shown
 from headwater.cli.shared import known_view, open_store, state_of
 from headwater.demo.session import FORMATS
 from headwater.engine.requests.reasons import counted_rows
-from headwater.model.error import HeadwaterError
+from headwater.model.error import HeadwaterError, StatementError
+from headwater.model.name import TableName, split
+from headwater.spark.jvm import sql
 from headwater.spark.jvm.jar import EXTENSION, JAR, build_jar
 from headwater.store.dialect import Where, default_store, is_url
 from headwater.store.sql_store import SqlStore
@@ -106,10 +107,10 @@ def run(once: bool, settings: dict[str, str], as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(view: str, repair: bool, settings: dict[str, str], as_json: bool) -> None:
     """Compares a view with its query, and exits with 1 if they differ."""
-    require_known(view, settings)
+    key = key_of(view, settings)
     session = _session(settings)
     try:
-        [row] = _ask(session, f"VERIFY MATERIALIZED VIEW {view}{' REPAIR' if repair else ''}")
+        [row] = _ask(session, f"VERIFY MATERIALIZED VIEW {sql.with_catalog(key)}{' REPAIR' if repair else ''}")
     finally:
         session.stop()
     if as_json:
@@ -124,24 +125,26 @@ def verify(view: str, repair: bool, settings: dict[str, str], as_json: bool) -> 
     sys.exit(1 if row["result"] == "differs" else 0)
 
 
-PLAIN = re.compile(r"\w+(\.\w+)?")
-"""A name that Spark resolves as the store spells it."""
-
-
-def require_known(view: str, settings: Mapping[str, str]) -> None:
-    """Refuses the name of no view before Spark starts, if there is a store that can say so.
+def key_of(view: str, settings: Mapping[str, str]) -> str:
+    """The key of a view by its name as all commands take it, whatever catalog and database Spark starts in. The name
+    of no view is refused before Spark starts, if there is a store that can say so.
 
     Raises:
-        StatementError: the store has no view of this name.
+        StatementError: the store has no view of this name, or it is no name.
     """
+    try:
+        parts = split(view)
+    except ValueError as error:
+        raise StatementError(f"{view} is no name of a view; write it as `headwater status` shows it") from error
+    key = TableName.of(parts if len(parts) > 1 else ("default", *parts)).key
     named = settings.get("spark.headwater.store")
     warehouse = settings.get("spark.sql.warehouse.dir", "spark-warehouse").removeprefix("file:")
     place: Where = default_store(Path(warehouse)) if named is None else named if is_url(named) else Path(named)
-    if PLAIN.fullmatch(view) is None or (isinstance(place, Path) and not place.exists()):
-        return
+    if isinstance(place, Path) and not place.exists():
+        return key
     store = open_store(place)
     try:
-        known_view(state_of(store)[0], view)
+        return known_view(state_of(store)[0], key if len(parts) > 1 else view)
     finally:
         store.close()
 

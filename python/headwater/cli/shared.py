@@ -99,8 +99,9 @@ def known_table(state: State, name: str) -> str:
 
 
 def _known(names: Iterable[str], name: str) -> str | None:
-    wanted = (loosely(name), f"default.{loosely(name)}")
-    return next((each for each in names if loosely(each) in wanted), None)
+    wanted, known = (loosely(name), f"default.{loosely(name)}"), list(names)
+    # Some catalogs tell cases apart.
+    return name if name in known else next((each for each in known if loosely(each) in wanted), None)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], leave_out: Sequence[str] = ()) -> None:
