@@ -18,7 +18,8 @@ object CatalogViews {
   /** Every view of the session catalog and of catalogs of formats: a JSON list of [[CatalogView]]. */
   def all(session: SparkSession): String = {
     val own = ofSession(session)
-    val others = Catalogs.made(session).flatMap(ofCatalog(session, _))
+    val elsewhere = Catalogs.made(session) ++ Option.when(Catalogs.keepsElsewhere(session))(Names.SessionCatalog)
+    val others = elsewhere.flatMap(ofCatalog(session, _))
     Wire.encode((own ++ others).distinctBy(_.table))
   }
 
@@ -66,7 +67,7 @@ object CatalogViews {
 
   private def ofCatalog(session: SparkSession, catalog: String): Seq[CatalogView] =
     reached(s"the catalog $catalog") {
-      val tables = LakeTables.catalog(session, TableName(catalog, Nil, ""))
+      val tables = Catalogs.behind(LakeTables.catalog(session, TableName(catalog, Nil, "")))
       for {
         namespace <- namespaces(tables)
         table <- listed(tables, namespace)

@@ -37,6 +37,21 @@ object Catalogs {
   private[spark] def made(session: SparkSession): Seq[String] =
     names(session).filter(each => each != Names.SessionCatalog && maker(session, each).nonEmpty)
 
+  /**
+   * The catalog that has the tables of a format alone. Iceberg's session catalog has another one behind it, which may keep its
+   * tables elsewhere than in the metastore, and lists those of the metastore only.
+   */
+  private[spark] def behind(tables: TableCatalog): TableCatalog =
+    Reflected.field(tables, "icebergCatalog").collect { case own: TableCatalog => own }.getOrElse(tables)
+
+  /** Whether the session catalog has lake tables that the metastore does not know. Those of Iceberg are in it by default. */
+  private[spark] def keepsElsewhere(session: SparkSession): Boolean = {
+    val kinds = Seq("type", "catalog-impl").flatMap(each => Access.setting(session, s"spark.sql.catalog.${Names.SessionCatalog}.$each"))
+    maker(session, Names.SessionCatalog).nonEmpty && kinds.nonEmpty && !kinds.exists(each => InMetastore.exists(_.equalsIgnoreCase(each)))
+  }
+
+  private val InMetastore = Seq("hive", "org.apache.iceberg.hive.HiveCatalog")
+
   /** The format whose classes a catalog is of; none if the format has no catalogs of its own. */
   private[spark] def maker(session: SparkSession, catalog: String): Option[Format] =
     Access.setting(session, s"spark.sql.catalog.$catalog").flatMap(Format.ofClass)

@@ -77,12 +77,15 @@ private[spark] object Reflected {
   /** The value of a member without parameters; none if the object has no such member. */
   def apply(of: AnyRef, member: String): Option[Any] = found(of.getClass.getMethod(member).invoke(of))
 
-  /** The same of a private field. */
-  def field(of: AnyRef, name: String): Option[Any] = found {
-    val field = of.getClass.getDeclaredField(name)
-    field.setAccessible(true)
-    field.get(of)
-  }
+  /** The same of a private field, of the object's class or of one above it. */
+  def field(of: AnyRef, name: String): Option[Any] =
+    Iterator.iterate[Class[_]](of.getClass)(_.getSuperclass).takeWhile(_ != null).flatMap { each =>
+      found {
+        val field = each.getDeclaredField(name)
+        field.setAccessible(true)
+        field.get(of)
+      }
+    }.nextOption()
 
   /** A class whose members name one that cannot be loaded has none. */
   private def found(value: => Any): Option[Any] =
