@@ -34,6 +34,9 @@ SETTINGS = (
 )
 """The session settings ``spark.headwater.<name>``."""
 
+EPOCH = "spark.headwater.read.epoch"
+"""The epoch at which the statements of a session read."""
+
 INTERNAL = "internal"
 """The mark of Headwater's own sessions. It is no setting for users, so no message offers it."""
 

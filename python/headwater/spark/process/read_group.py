@@ -6,8 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.error import StatementError
 from headwater.spark.jvm import sql
-
-EPOCH = "spark.headwater.read.epoch"
+from headwater.spark.jvm.settings import EPOCH
 
 
 def read(spark: SparkSession, group: str, epoch: int | None = None) -> dict[str, DataFrame]:

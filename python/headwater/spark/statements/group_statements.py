@@ -19,10 +19,9 @@ from headwater.runtime.recorder import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin, ReadAt
+from headwater.spark.jvm.settings import EPOCH
 from headwater.spark.observing.observer import Observer
 from headwater.spark.statements.view_names import Names
-
-EPOCH = "spark.headwater.read.epoch"
 
 LASTING = (Code.CUT_RELEASED, Code.CUT_PROPAGATE, Code.CUT_UNKNOWN, Code.GROUP_FORMAT)
 """Why a group has no newer epoch, whatever is waited for."""
