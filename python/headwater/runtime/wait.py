@@ -118,7 +118,7 @@ class Waiting:
             StatementError: the refresh failed, or waits for a view that failed; or no engine refreshes.
         """
         ran = self.until_fresh(lambda state: upstream(state, view), version, since=since, token=token, only=view)
-        why = self._recorder.read(partial(_behind, view=view, ran=ran))
+        why = self._recorder.read(partial(behind, view=view, version=version))
         if why:
             raise StatementError(why)
         return ran
@@ -131,8 +131,8 @@ class Waiting:
             )
 
 
-def _behind(state: State, view: str, ran: Sequence[Refresh]) -> str:
-    """Why a view is still behind after these refreshes; empty if it is not, or is gone."""
+def behind(state: State, view: str, version: Version) -> str:
+    """Why a view lacks a change up to a version after a wait for it; empty if it lacks none, or is gone."""
     if view not in state.views:
         return ""
     if held := held_by(state, view):
@@ -141,7 +141,8 @@ def _behind(state: State, view: str, ran: Sequence[Refresh]) -> str:
             f"error. To go on without it, set 'headwater.upstream' = 'release' on {view}"
         )
     known = state.views[view]
-    if known.failures and not any(each.status is Outcome.PUBLISHED for each in ran):
+    lacks = any(min(origins) <= version for origins in known.pending.values() if origins)
+    if known.failures and lacks:
         return (
             f"{view} could not be refreshed: {known.reason}. Headwater tries again. SHOW REFRESHES FOR "
             f"{anywhere(view)} shows each attempt; DROP MATERIALIZED VIEW {anywhere(view)} ends them"

@@ -25,6 +25,10 @@ LISTING = {
 }
 """How Spark finds the files of a table: by the catalog's partitions, and by the log of the stream that writes them."""
 
+OLD_COMMITS = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
+"""With this setting, Delta refuses to read a version that was committed longer ago than replaced files stay. But it may
+have been replaced a moment ago, with all its files there. A file that is gone fails where it is read."""
+
 FIXED = {
     **LISTING,
     "spark.headwater.internal": "true",
@@ -36,6 +40,7 @@ FIXED = {
     SUBSTITUTE: "false",
     # A view has its timestamps as they are, whatever other Parquet files of the application are for.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    OLD_COMMITS: "false",
     # Hive's metastore cannot filter by a column such as `2023 day`: then Spark lists all partitions, and filters.
     "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
 }

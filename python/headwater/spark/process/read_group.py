@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.error import StatementError
 from headwater.spark.jvm import sql
+from headwater.spark.jvm.sessions import OLD_COMMITS
 from headwater.spark.jvm.settings import EPOCH
 
 
@@ -36,6 +37,8 @@ def read(spark: SparkSession, group: str, epoch: int | None = None) -> dict[str,
     members = {row["table"]: row["as_of"] for row in rows if row["role"] == "member"}
     if missing := [name for name, number in members.items() if number is None]:
         raise StatementError(f"{', '.join(missing)} is in no epoch of {group} yet")
+    if spark.conf.get(OLD_COMMITS, None) is None:
+        spark.conf.set(OLD_COMMITS, "false")
     frames = {}
     for name, number in members.items():
         frames[name] = spark.sql(f"SELECT * FROM {sql.with_catalog(name)} VERSION AS OF {int(number)}")

@@ -44,6 +44,7 @@ case class ConsistentReads(session: SparkSession) extends Rule[LogicalPlan] {
     if (named.isEmpty) plan
     else WantedRead.of(session).fold(plan) { wanted =>
       here.ask(session, wanted, named)
+      allowOldCommits()
       plan.resolveOperatorsUp {
         case relation: UnresolvedRelation =>
           open(relation).flatMap(name => here.pins.get(name).map(name -> _)).fold[LogicalPlan](relation) { case (name, pin) =>
@@ -52,6 +53,12 @@ case class ConsistentReads(session: SparkSession) extends Rule[LogicalPlan] {
           }
       }
     }
+  }
+
+  /** The versions of an epoch can be read, however old their commits are. A session that says otherwise is left as it is. */
+  private def allowOldCommits(): Unit = {
+    val conf = Access.classic(session).sessionState.conf
+    if (!conf.contains(OldCommits)) conf.setConfString(OldCommits, "false")
   }
 
   /** The tables that a statement writes. */
@@ -81,6 +88,9 @@ case class ConsistentReads(session: SparkSession) extends Rule[LogicalPlan] {
 object ConsistentReads {
   val Setting = "spark.headwater.read"
   val Epoch = "spark.headwater.read.epoch"
+
+  /** With this setting, Delta refuses to read a version that was committed longer ago than replaced files stay. */
+  private val OldCommits = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
 
   private val Times = Seq(
     "versionAsOf", "timestampAsOf", "snapshot-id", "as-of-timestamp", "branch", "tag", "start-snapshot-id", "end-snapshot-id",
