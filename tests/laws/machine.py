@@ -21,6 +21,7 @@ from world import World
 
 from headwater.engine.decide.flight import Flight, Stage
 from headwater.engine.decide.readiness import Choice, Ready, ready, wake_at
+from headwater.engine.groups.kept import next_publication
 from headwater.engine.record.changes import Finding
 from headwater.engine.requests.coverage import unknown_images
 from headwater.model.command import Bring, Compute, Launch, Look, Publish
@@ -386,13 +387,18 @@ class Machine:
                 wake = wake_at(self.state, self.now)
                 if unwanted := [each for version, each in self.loop.mine.flights.items() if version in self._tasks]:
                     self.advance(Flying(self, unwanted[0]))  # its view may run again already
-                elif wake is None or self._is_stuck(wake):
+                elif wake is None or self._is_stuck(wake) or self._awaits_publications_alone(wake):
                     return
                 else:
                     assert wake > self.now, "woken for the past"
                     self.now = wake
                     self._check()
         raise AssertionError("it never drains")
+
+    def _awaits_publications_alone(self, wake: int) -> bool:
+        """Whether nothing is left but to let readers of a group see newer rows, again and again."""
+        busy = self.state.running or any(each.pending for each in self.state.views.values())
+        return not busy and wake in {next_publication(self.state, each) for each in self.state.published}
 
     def _is_stuck(self, at: int) -> bool:
         """Whether all that starts next keeps failing, and it may be for want of a table that nobody can look at: a

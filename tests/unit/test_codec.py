@@ -27,6 +27,7 @@ from headwater.model.event import (
     Dropped,
     EngineLost,
     EpochMade,
+    EpochPublished,
     Evaluated,
     Event,
     Failed,
@@ -126,6 +127,7 @@ KINDS = {
     EpochMade: st.builds(
         EpochMade, numbers, texts, st.builds(Epoch, numbers, numbers, st.tuples(states), st.tuples(states))
     ),
+    EpochPublished: st.builds(EpochPublished, numbers, texts, numbers),
     Convened: st.builds(Convened, numbers, texts),
     EngineLost: st.builds(EngineLost, numbers, numbers),
 }

@@ -9,7 +9,7 @@ from strategies import rename
 
 from headwater.engine.groups.epochs import is_readable, members, next_epoch, shows
 from headwater.engine.groups.kept import MOST, kept_since
-from headwater.engine.groups.reading import moment_now, read_states
+from headwater.engine.groups.reading import read_states
 from headwater.engine.requests.limits import AHEAD, SETTLE
 from headwater.engine.tell.group_rows import group_rows, state_rows
 from headwater.model.epoch import TableState
@@ -50,7 +50,7 @@ def rows(made, state):
 
 def read(made, tables, epoch=None, sources=False):
     """What a statement reads now."""
-    return read_states(made.state, tables, epoch, sources, moment_now(made.state, made.now))
+    return read_states(made.state, tables, epoch, sources, made.now)
 
 
 def refused(made, *tables, epoch=None, sources=False):
@@ -145,7 +145,7 @@ def test_an_epoch_is_gone_for_a_member_that_was_redefined():
     assert read(made, ["by_day"]).states, "the old rows can be read until there are others"
     assert "by_day is to be refreshed as by_day was redefined" in next_epoch(made.state, "revenue", made.now).text
     run(made, "by_day")
-    assert len(epochs(made)) == 2 and read(made, ["by_day"]).moment.number == 2
+    assert len(epochs(made)) == 2 and read(made, ["by_day"]).moment == 2
     assert "epoch 1 of revenue is gone for by_day, which can be read at the epochs 2" in refused(
         made, "by_day", epoch=1
     )
@@ -281,7 +281,7 @@ def test_a_number_is_a_moment_of_all_groups():
     change(made, "s", WHOLE, 11)
     made.drain()
     now = read(made, ["by_day", "cost"])
-    assert now.moment.number == made.state.numbered
+    assert now.moment == made.state.numbered
     assert {each.version for each in now.states.values()} == {
         made.state.tables[each].highest for each in ("by_day", "cost")
     }

@@ -41,12 +41,14 @@ class Epoch:
         at: when it was made (ms).
         members: the versions of the members.
         sources: for each base table that they are made from, the newest recorded state that they show.
+        until: the number of the epoch that replaced it; ``None`` if it is the newest one.
     """
 
     number: int
     at: int
     members: tuple[TableState, ...]
     sources: tuple[TableState, ...]
+    until: int | None = None
 
     def of(self, table: str) -> TableState | None:
         """The state of a member, or of a base table; ``None`` if it is neither."""
@@ -54,8 +56,17 @@ class Epoch:
 
 
 @frozen
-class Moment:
-    """What a statement reads at: epochs up to a number, of all groups, and publications up to a time (ms)."""
+class Publication:
+    """From a moment on, readers of a group see one of its epochs.
+
+    Attributes:
+        number: of that moment, counted with the epochs.
+        at: when that was (ms).
+        epoch: the number of the epoch; ``None``: they see each epoch as soon as it is made.
+        timed: whether the clock made it. Others follow a statement, or come with the first epochs of a group.
+    """
 
     number: int
     at: int
+    epoch: int | None
+    timed: bool = False

@@ -345,6 +345,16 @@ class EpochMade:
 
 
 @frozen
+class EpochPublished:
+    """It is the time from which on readers of a group see its newest epoch. ``number`` is the moment, counted with the
+    epochs."""
+
+    at: int
+    group: str
+    number: int
+
+
+@frozen
 class Convened:
     """The members of a group have shown no common state for too long. Until its next epoch, they run for states that
     others show."""
@@ -385,6 +395,7 @@ Event = (
     | Unreadable
     | Budgeted
     | EpochMade
+    | EpochPublished
     | Convened
     | EngineLost
 )

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from attrs import Factory, define, evolve, field, fields, frozen
 
 from headwater.model.costs import RefreshCosts
-from headwater.model.epoch import Epoch
+from headwater.model.epoch import Epoch, Publication
 from headwater.model.event import Started
 from headwater.model.extract import Shared
 from headwater.model.index import Index
@@ -256,7 +256,8 @@ class State:
         unreadable: the tables that cannot be looked at now, each with the reason.
         budget: what refreshing may cost; ``None``: no limit.
         groups: the epochs of each group that are kept, the newest last.
-        numbered: the number of the newest epoch of all groups.
+        published: what readers of a group see, where its members ask for times, or did so.
+        numbered: the number of the newest epoch, or publication, of all groups.
         convened: the groups whose members run for states that others show, until their next epoch.
         index: facts that follow from the rest.
     """
@@ -274,6 +275,7 @@ class State:
     unreadable: dict[str, Reason] = Factory(dict)
     budget: Budget | None = None
     groups: dict[str, tuple[Epoch, ...]] = Factory(dict)
+    published: dict[str, tuple[Publication, ...]] = Factory(dict)
     numbered: int = 0
     convened: set[str] = Factory(set)
     index: Index = field(factory=Index, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 
 from attrs import frozen
 from cronsim import CronSim, CronSimError
@@ -15,6 +16,7 @@ FIELDS = 5
 """Of a cron text: minute, hour, day of the month, month, day of the week."""
 
 _DAILY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+_ZONE = re.compile(r"[A-Za-z+-][A-Za-z0-9_+:/-]{0,63}")
 _UNIX = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -30,48 +32,51 @@ class Timetable:
     cron: str
     zone: str | None = None
 
-    def last(self, now: int, zone: str) -> int | None:
-        """The newest of these times that is not after a moment, both in ms; ``None`` if there was none for 50 years.
+    def following(self, now: int, zone: str) -> int | None:
+        """The first of these times that is after a moment, both in ms; ``None`` if none comes within 50 years.
 
         Args:
-            zone: that of a timetable which states none.
+            zone: that of a timetable which states none. Where the clocks of the zone are not known here, UTC counts.
         """
-        # The search leaves out the minute at which it begins.
-        return self._next(now - now % 60_000 + 60_000, zone, reverse=True)
-
-    def following(self, now: int, zone: str) -> int | None:
-        """The oldest of these times that is after a moment; like ``last``."""
-        return self._next(now, zone, reverse=False)
-
-    def _next(self, now: int, zone: str, reverse: bool) -> int | None:
-        clock = zoned(self.zone or zone)
-        moment = next(CronSim(self.cron, (_UNIX + timedelta(milliseconds=now)).astimezone(clock), reverse), None)
-        return None if moment is None else (moment - _UNIX) // timedelta(milliseconds=1)
+        return _following(self.cron, self.zone or zone, now)
 
 
+@lru_cache(maxsize=4096)
+def _following(cron: str, zone: str, now: int) -> int | None:
+    clock = zoned(zone) if has_clock(zone) else timezone.utc
+    # Where a clock is set back, the search may begin with a time that is over.
+    for moment in CronSim(cron, (_UNIX + timedelta(milliseconds=now)).astimezone(clock)):
+        at = (moment - _UNIX) // timedelta(milliseconds=1)
+        if at > now:
+            return at
+    return None
+
+
+@lru_cache(maxsize=4096)
 def timetable(text: str) -> Timetable:
-    """``'06:00'``, ``'06:00 Europe/Berlin'`` or ``'0 6 * * MON-FRI Europe/Berlin'``.
+    """``'06:00'``, ``'06:00 Europe/Berlin'`` or ``'0 6 * * MON-FRI Europe/Berlin'``. Whether the clocks of its zone are
+    known depends on the machine, and is asked where a statement has the text.
 
     Raises:
-        StatementError: it is neither, or its zone is not known.
+        StatementError: it is neither, or such a time never comes.
     """
     words = text.split()
     daily = _DAILY.fullmatch(words[0]) if words else None
     cron = f"{int(daily[2])} {int(daily[1])} * * *" if daily is not None else " ".join(words[:FIELDS])
     zones = words[1 if daily is not None else FIELDS :]
     try:
-        CronSim(cron, _UNIX)
-    except CronSimError as error:
+        comes = next(CronSim(cron, _UNIX), None) is not None
+    except (CronSimError, ValueError) as error:
         raise _malformed(text) from error
-    if len(zones) > 1:
+    if len(zones) > 1 or not all(map(_ZONE.fullmatch, zones)):
         raise _malformed(text)
-    if zones and not has_clock(zones[0]):
-        raise StatementError(f"'{text}' is not in a zone that is known here; write one such as Europe/Berlin or +02:00")
+    if not comes:
+        raise StatementError(f"'{text}' is not a time that ever comes")
     return Timetable(cron, *zones)
 
 
 def _malformed(text: str) -> StatementError:
     return StatementError(
-        f"'{text}' is not a time; write one such as 06:00, or five fields as cron has them, and a zone after it if you "
-        "like: 0 6 * * MON-FRI Europe/Berlin"
+        f"'{text[:100]}' is not a time; write one such as 06:00, or five fields as cron has them, and a zone after it "
+        "if you like: 0 6 * * MON-FRI Europe/Berlin"
     )

@@ -21,7 +21,7 @@ def zoned(zone: str) -> tzinfo:
         hours, minutes, seconds = (int(match[n] or 0) for n in (2, 3, 4))
         offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
         return timezone(offset if match[1] == "+" else -offset)
-    return ZoneInfo("UTC" if zone == "Z" else zone)
+    return timezone.utc if zone in ("UTC", "Z") else ZoneInfo(zone)
 
 
 def has_clock(zone: str) -> bool:

@@ -19,6 +19,7 @@ from headwater.engine.decide.flight import Flight, Flights, Stage, bases, publis
 from headwater.engine.decide.readiness import Choice, regrouped, skipped, unneeded, unspread_images
 from headwater.engine.decide.starting import Capacity, decided, next_start
 from headwater.engine.groups.epochs import convenes_at, differing, next_epoch
+from headwater.engine.groups.kept import next_publication
 from headwater.engine.methods.basis import strict
 from headwater.engine.methods.choice import refusal
 from headwater.engine.requests.ahead import awaits_publication, prepares, wanted_of
@@ -26,7 +27,7 @@ from headwater.engine.requests.coverage import images_of_readers
 from headwater.engine.requests.limits import GRACE, overdue
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Publish, Record, Release
 from headwater.model.epoch import Epoch
-from headwater.model.event import FRESH, Convened, EngineLost, EpochMade, Failed, Prepared, Reworked
+from headwater.model.event import FRESH, Convened, EngineLost, EpochMade, EpochPublished, Failed, Prepared, Reworked
 from headwater.model.name import anywhere
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
@@ -50,7 +51,8 @@ def decide(state: State, mine: Flights, capacity: Capacity, now: int) -> list[Co
         elif step is not None:
             commands.append(step)
             copies -= isinstance(step, Bring)
-    last = last or _skip(state, mine, now) or _epoch(state, now) or _start(state, mine, mine.number, capacity, now)
+    last = last or _skip(state, mine, now) or _publication(state, now) or _epoch(state, now)
+    last = last or _start(state, mine, mine.number, capacity, now)
     return commands if last is None else [*commands, last]
 
 
@@ -199,6 +201,15 @@ def _skip(state: State, mine: Flights, now: int) -> Command | None:
     if wanted:
         return None if mine.evaluating else Evaluate(frozenset(wanted))
     return Record(skipped(state, found[0], FRESH, now))
+
+
+def _publication(state: State, now: int) -> Record | None:
+    """Lets readers of a group see its newest epoch, as it is time. What comes at that time comes after it."""
+    for group in sorted(state.published):
+        at = next_publication(state, group)
+        if at is not None and at <= now:
+            return Record(EpochPublished(now, group, state.numbered + 1))
+    return None
 
 
 def _epoch(state: State, now: int) -> Record | None:

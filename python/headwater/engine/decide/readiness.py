@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from attrs import evolve, frozen
 
 from headwater.engine.groups.epochs import convenes_at
+from headwater.engine.groups.kept import next_publication
 from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.common_cut import Common, common_cut
 from headwater.engine.requests.limits import AHEAD, GRACE, HALTED, LONGEST_BACK_OFF, latest_end
@@ -150,6 +151,7 @@ def wake_at(state: State, now: int) -> int | None:
         by_group = zip(groups, _ends(state, name, groups), strict=True)
         times += [at(origin) for each, at in by_group for origin in _origins(each.needs)]
     times += [convenes_at(state, each) for each in state.index.apart - state.convened]
+    times += [at for each in state.published if (at := next_publication(state, each)) is not None]
     for run in state.running.values():
         if (until := latest_end(state, run, min(run.started.at, now))) is not None:
             times += [until, until + GRACE]

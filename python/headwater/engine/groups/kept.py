@@ -1,21 +1,20 @@
 """Which epochs of a group stay, and which of them readers see.
 
-Example: ``revenue`` publishes at 06:00. Its epochs 40 and 41 were made at 05:50 and at 06:10. Readers have 40 until the
-next morning, so it stays, however many are made in between.
+Example: ``revenue`` publishes at 06:00. Its epochs 40 and 42 were made at 05:50 and at 06:10, and 41 is the publication
+of 40. Readers have 40 until the next morning, so it stays, however many are made in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from headwater.engine.groups.epochs import members
 from headwater.engine.requests.limits import AHEAD
-from headwater.model.epoch import Epoch
+from headwater.model.epoch import Epoch, Publication
 from headwater.model.partition import Version
 from headwater.model.state import State
 from headwater.model.timetable import Timetable
-from headwater.model.zone import has_clock
 
 MOST = 100
 """So many replaced epochs of a group are kept, if ``headwater.retain`` does not end earlier."""
@@ -24,39 +23,52 @@ ZONE = "spark.sql.session.timeZone"
 """The setting that a view has kept from the session of its declaration."""
 
 
-def stay(state: State, group: str, known: Sequence[Epoch], now: int) -> list[Epoch]:
-    """Those of the epochs of a group that count at a time (ms): the newest one, the one that is published, and those
-    that were replaced not too long ago."""
-    retain = max((state.views[each].definition.policy.retain for each in members(state, group)), default=0)
-    shown = published(state, group, known, now)
-    replaced = {each.number for each, after in pairwise(known) if after.at > now - retain}
-    recent = {each.number for each in known[-MOST - 1 :] if each.number in replaced}
-    return [each for each in known if each.number in recent or each is shown or each is known[-1]]
-
-
 def kept(state: State, group: str, now: int) -> list[Epoch]:
-    """The epochs of a group that can be read at a time (ms)."""
-    return stay(state, group, state.groups.get(group, ()), now)
+    """The epochs of a group that can be read at a time (ms): the newest one, those that were replaced not too long ago,
+    and those that readers see, or saw not too long ago."""
+    known, since = state.groups.get(group, ()), now - _retained(state, group)
+    named = {each.epoch for each in counting(state, group, now)}
+    recent = {each.number for each, after in [*pairwise(known)][-MOST:] if after.at > since}
+    return [each for each in known if each.number in recent | named or each is known[-1]]
 
 
-def published(state: State, group: str, known: Sequence[Epoch], now: int) -> Epoch | None:
-    """Of some epochs of a group the one that readers see at a time (ms): the newest one at the last publication. Where
-    the group had no epoch then, it is the oldest one that has all members. ``None``: there are no epochs."""
-    last = max(
-        (at for each, zone in _timetables(state, group) if (at := each.last(now, zone)) is not None), default=None
-    )
-    if last is None:
-        return known[-1] if known else None
-    found = next((each for each in reversed(known) if each.at <= last), None)
-    return found or next(
-        (each for each in known if _is_whole(each, members(state, group))), known[-1] if known else None
-    )
+def counting(state: State, group: str, now: int) -> list[Publication]:
+    """The publications of a group that count at a time (ms): the last one, and those that were replaced not too long
+    ago. A statement that began at one of them may go on, and the clocks of engines differ."""
+    known, since = state.published.get(group, ()), now - _retained(state, group)
+    return [each for each, after in pairwise(known) if after.at > since] + [*known[-1:]]
 
 
-def next_publication(state: State, group: str, now: int) -> int | None:
+def shown(state: State, group: str, moment: int, now: int) -> Epoch | None:
+    """The epoch of a group that readers see at a moment, which is a number; ``None`` if it is not there."""
+    publications = counting(state, group, now)
+    last = next((each for each in reversed(publications) if each.number <= moment), None)
+    if last is None or last.epoch is None:
+        return made_at(state, group, moment, now)
+    return next((each for each in kept(state, group, now) if each.number == last.epoch), None)
+
+
+def made_at(state: State, group: str, moment: int, now: int) -> Epoch | None:
+    """The newest epoch of a group at a moment, published or not; ``None`` if it is not there."""
+    found = next((each for each in reversed(kept(state, group, now)) if each.number <= moment), None)
+    return None if found is None or (found.until is not None and found.until <= moment) else found
+
+
+def next_publication(state: State, group: str) -> int | None:
     """When readers of a group see its newest epoch (ms); ``None`` if they do so at once."""
-    times = (each.following(now, zone) for each, zone in _timetables(state, group))
+    last = next(reversed(state.published.get(group, ())), None)
+    if last is None or last.epoch is None:
+        return None
+    times = (each.following(last.at, zone) for each, zone in {*timetables(state, group)})
     return min((each for each in times if each is not None), default=None)
+
+
+def timetables(state: State, group: str) -> Iterator[tuple[Timetable, str]]:
+    """The times at which members ask for a publication, each with the zone of a text that names none."""
+    for name in members(state, group):
+        definition = state.views[name].definition
+        if (asked := definition.policy.publish) is not None:
+            yield asked, dict(definition.settings).get(ZONE, "UTC")
 
 
 def kept_since(state: State, view: str, now: int) -> Version | None:
@@ -74,17 +86,21 @@ def kept_since(state: State, view: str, now: int) -> Version | None:
     return min(each for each in (*record.past, record.highest) if each > oldest_named) - AHEAD
 
 
+def ranges(epochs: Sequence[Epoch]) -> str:
+    """The numbers of epochs in words, such as ``2, 4 to 7``: those from one to another one are all there."""
+    runs: list[list[Epoch]] = []
+    for each in epochs:
+        if runs and runs[-1][-1].until == each.number:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return ", ".join(f"{run[0].number} to {run[-1].number}" if run[1:] else str(run[0].number) for run in runs)
+
+
 # --- inside
 
 
-def _is_whole(epoch: Epoch, names: Iterable[str]) -> bool:
-    return set(names) <= {each.table for each in epoch.members}
-
-
-def _timetables(state: State, group: str) -> Iterator[tuple[Timetable, str]]:
-    """The times at which members ask for a publication, each with the zone of a text that names none."""
-    for name in members(state, group):
-        definition = state.views[name].definition
-        if (asked := definition.policy.publish) is not None:
-            zone = dict(definition.settings).get(ZONE, "UTC")
-            yield asked, zone if has_clock(zone) else "UTC"
+def _retained(state: State, group: str) -> int:
+    """So long (ms) what was replaced counts. The clocks of engines differ by less than ``AHEAD``."""
+    retain = (state.views[each].definition.policy.retain for each in members(state, group))
+    return max((*retain, AHEAD))

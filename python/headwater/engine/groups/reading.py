@@ -1,7 +1,7 @@
 """Which state of a table a statement reads that asks for an epoch.
 
 Epochs of all groups are numbered together. So a number is a moment: each group is read at its newest epoch up to it.
-Where readers name no number, a group that publishes at times is read at the epoch of the last one.
+Where readers name no number, a group that publishes at times is read at the epoch that was published up to it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from attrs import frozen
 
 from headwater.engine.groups.epochs import is_readable, next_epoch, shows_all
 from headwater.engine.groups.epochs import members as members_of
-from headwater.engine.groups.kept import kept, published
+from headwater.engine.groups.kept import kept, made_at, ranges, shown
 from headwater.engine.requests.common_cut import above
-from headwater.model.epoch import Epoch, Moment, TableState
+from headwater.model.epoch import Epoch, TableState
 from headwater.model.error import StatementError
 from headwater.model.name import loosely, spelled
 from headwater.model.properties import nearest
@@ -26,36 +26,45 @@ LATEST = "SET spark.headwater.read = latest reads each view as it is"
 
 @frozen
 class ReadStates:
-    """The states of some tables at a moment. The others are read as they are."""
+    """The states of some tables at a moment, which is a number. The others are read as they are."""
 
-    moment: Moment
+    moment: int
     states: Mapping[str, TableState]
 
 
 @frozen
-class _Shown:
-    """How groups are read at a moment; ``fixed``: also at an epoch that is not published."""
+class _At:
+    """How groups are read.
 
-    moment: Moment
+    Attributes:
+        moment: its number.
+        fixed: a session names it, and so reads epochs that are not published, too.
+        now: the time (ms): what was replaced long ago is gone.
+    """
+
+    moment: int
     fixed: bool
+    now: int
 
     def of(self, state: State, group: str) -> Epoch | None:
-        known = [each for each in kept(state, group, self.moment.at) if each.number <= self.moment.number]
-        return (known[-1] if known else None) if self.fixed else published(state, group, known, self.moment.at)
+        return (made_at if self.fixed else shown)(state, group, self.moment, self.now)
 
 
-def read_states(state: State, tables: Collection[str], epoch: int | None, sources: bool, moment: Moment) -> ReadStates:
+def read_states(
+    state: State, tables: Collection[str], epoch: int | None, sources: bool, now: int, moment: int | None = None
+) -> ReadStates:
     """The states of those of some tables that are members of groups and, with ``sources``, of their base tables.
 
     Args:
         epoch: the number that the session names; ``None``: it names none.
-        moment: now, or the moment of the first tables of the same statement.
+        now: the time (ms): replaced epochs end with it.
+        moment: that of the first tables of the same statement; ``None``: these are the first.
 
     Raises:
         StatementError: one of them cannot be read at that moment.
     """
     _require(state, epoch)
-    at = _Shown(moment if epoch is None else Moment(epoch, moment.at), epoch is not None)
+    at = _At((moment or state.numbered) if epoch is None else epoch, epoch is not None, now)
     found = {}
     for table in tables:
         view = state.views.get(table)
@@ -66,11 +75,6 @@ def read_states(state: State, tables: Collection[str], epoch: int | None, source
         bases = [each for each in tables if each not in state.views and each in state.tables]
         found |= {each: known for each in bases if (known := _source(state, each, at, groups)) is not None}
     return ReadStates(at.moment, found)
-
-
-def moment_now(state: State, now: int) -> Moment:
-    """The moment at a time (ms)."""
-    return Moment(state.numbered, now)
 
 
 def group_of(state: State, name: str) -> str:
@@ -93,7 +97,7 @@ def epoch_at(state: State, group: str, number: int | None, now: int) -> Epoch:
         StatementError: it is not there.
     """
     _require(state, number)
-    return _epoch(state, group, _Shown(Moment(number or state.numbered, now), number is not None))
+    return _epoch(state, group, _At(number or state.numbered, number is not None, now))
 
 
 # --- inside
@@ -105,7 +109,7 @@ def _require(state: State, epoch: int | None) -> None:
         raise StatementError(f"there is no epoch {epoch}; {newest}. Where a store was lost, numbers begin anew")
 
 
-def _member(state: State, group: str, name: str, at: _Shown) -> TableState:
+def _member(state: State, group: str, name: str, at: _At) -> TableState:
     epoch = _epoch(state, group, at)
     known = epoch.of(name)
     if known is None:
@@ -117,34 +121,33 @@ def _member(state: State, group: str, name: str, at: _Shown) -> TableState:
         raise StatementError(f"{told}; {how}")
     if not is_readable(state, known):
         raise StatementError(
-            f"epoch {epoch.number} of {group} is gone for {name}, which {_since(state, group, name, at.moment.at)}"
+            f"epoch {epoch.number} of {group} is gone for {name}, which {_since(state, group, name, at.now)}"
         )
     return known
 
 
 def _since(state: State, group: str, name: str, now: int) -> str:
     """What readers can do about an epoch in which a member cannot be read."""
-    left = [each.number for each in kept(state, group, now) if shows_all(state, each, [name])]
+    left = [each for each in kept(state, group, now) if shows_all(state, each, [name])]
     if left:
-        return f"can be read at the epochs {_listed(left)}"
+        return f"can be read at the epochs {ranges(left)}"
     told = f"REFRESH MATERIALIZED VIEW GROUP {spelled((group,))} waits for its next epoch"
     return f"was redefined, replaced or cleaned up since; {told}"
 
 
-def _epoch(state: State, group: str, at: _Shown) -> Epoch:
+def _epoch(state: State, group: str, at: _At) -> Epoch:
     """The epoch at which a group is read."""
-    found, known = at.of(state, group), kept(state, group, at.moment.at)
+    found, known = at.of(state, group), kept(state, group, at.now)
     if found is not None:
         return found
     if known:
-        can = _listed([each.number for each in known])
-        raise StatementError(f"epoch {at.moment.number} of {group} is gone; {can} can be read")
+        raise StatementError(f"epoch {at.moment} of {group} is gone; {ranges(known)} can be read")
     why = next_epoch(state, group, 0)
     said = f"{why}. {LATEST}" if isinstance(why, Reason) else LATEST
     raise StatementError(f"the group {group} has no epoch yet: {said}")
 
 
-def _source(state: State, table: str, at: _Shown, groups: Collection[str | None]) -> TableState | None:
+def _source(state: State, table: str, at: _At, groups: Collection[str | None]) -> TableState | None:
     """The state of a base table in the epochs that show it: in those of the groups that the statement reads, if there
     are any; ``None`` if no group does."""
     showing = {
@@ -170,10 +173,6 @@ def _source(state: State, table: str, at: _Shown, groups: Collection[str | None]
     return known
 
 
-def _shown(state: State, group: str, at: _Shown, table: str) -> TableState | None:
+def _shown(state: State, group: str, at: _At, table: str) -> TableState | None:
     epoch = at.of(state, group)
     return None if epoch is None else next((each for each in epoch.sources if each.table == table), None)
-
-
-def _listed(numbers: list[int]) -> str:
-    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"

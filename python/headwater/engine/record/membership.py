@@ -6,28 +6,51 @@ from collections.abc import Iterable, Set
 
 from attrs import evolve
 
-from headwater.engine.groups.kept import stay
+from headwater.engine.groups.kept import counting, kept, timetables
 from headwater.engine.requests.coverage import upstream
-from headwater.model.epoch import Epoch, TableState
-from headwater.model.event import EpochMade
+from headwater.model.epoch import Epoch, Publication, TableState
+from headwater.model.event import EpochMade, EpochPublished
 from headwater.model.state import State
 
 
 def made(state: State, event: EpochMade) -> None:
-    """A group has another epoch; the event has what differs from the one before. Those
-    whose time is over go."""
-    names, before = state.index.grouped.get(event.group, set()), state.groups.get(event.group, ())
+    """A group has another epoch; the event has what differs from the one before. Those whose time is over go."""
+    group, names = event.group, state.index.grouped.get(event.group, set())
     read = {table for name in names for table in upstream(state, name)}
-    last = before[-1] if before else None
+    *others, last = state.groups.get(group, ()) or (None,)
     epoch = evolve(
         event.epoch,
         members=_merged(() if last is None else last.members, event.epoch.members, names),
         sources=_merged(() if last is None else last.sources, event.epoch.sources, read),
     )
-    state.groups[event.group] = tuple(stay(state, event.group, (*before, epoch), epoch.at))
+    before = [] if last is None else [*others, evolve(last, until=epoch.number)]
+    state.groups[group] = (*filter(None, before), epoch)
     state.numbered = epoch.number
-    state.convened.discard(event.group)
+    if _is_timed(state, group) and _is_shown(state, group, epoch):
+        _publish(state, group, Publication(epoch.number, event.at, epoch.number))
+    _tidy(state, group, epoch.at)
+    state.convened.discard(group)
     state.index.stale |= names
+
+
+def publish(state: State, event: EpochPublished) -> None:
+    """From now on, readers of a group see its newest epoch."""
+    if epochs := state.groups.get(event.group):
+        _publish(state, event.group, Publication(event.number, event.at, epochs[-1].number, timed=True))
+        _tidy(state, event.group, event.at)
+
+
+def retime(state: State, at: int) -> None:
+    """Members may ask for other times now. Readers go on to see what they see. Where no member asks for any, they see
+    each epoch at once."""
+    for group in sorted(state.published.keys() - state.index.grouped.keys()):
+        del state.published[group]
+    for group in sorted(state.index.grouped):
+        epochs, timed = state.groups.get(group, ()), _is_timed(state, group)
+        if epochs and timed and _shows_all(state, group):
+            _publish(state, group, Publication(state.numbered + 1, at, epochs[-1].number))
+        elif not timed and not _shows_all(state, group):
+            _publish(state, group, Publication(state.numbered + 1, at, None))
 
 
 def advance(state: State, table: str, snapshot: str) -> None:
@@ -57,6 +80,7 @@ def regroup(state: State, name: str) -> None:
         if not grouped[each]:
             del grouped[each]
             state.groups.pop(each, None)
+            state.published.pop(each, None)
             state.convened.discard(each)
             state.index.apart.discard(each)
     if group is not None:
@@ -75,6 +99,39 @@ def rename(state: State, old: str, new: str) -> None:
 
 
 # --- inside
+
+
+def _is_timed(state: State, group: str) -> bool:
+    return next(timetables(state, group), None) is not None
+
+
+def _shows_all(state: State, group: str) -> bool:
+    """Whether readers of a group see each epoch as soon as it is made."""
+    known = state.published.get(group)
+    return not known or known[-1].epoch is None
+
+
+def _is_shown(state: State, group: str, epoch: Epoch) -> bool:
+    """Whether readers see a new epoch before the next publication: it is the first one, or the first one that has some
+    member, of a group that the clock did not publish yet."""
+    if _shows_all(state, group):
+        return True
+    last = state.published[group][-1]
+    seen = next(each for each in state.groups[group] if each.number == last.epoch)
+    return not last.timed and not {each.table for each in epoch.members} <= {each.table for each in seen.members}
+
+
+def _publish(state: State, group: str, publication: Publication) -> None:
+    state.published[group] = (*state.published.get(group, ()), publication)
+    state.numbered = max(state.numbered, publication.number)
+
+
+def _tidy(state: State, group: str, at: int) -> None:
+    """What counts no more goes."""
+    epochs, publications = tuple(kept(state, group, at)), tuple(counting(state, group, at))
+    state.groups[group] = epochs
+    if publications:
+        state.published[group] = publications
 
 
 def _merged(before: Iterable[TableState], newer: Iterable[TableState], of: Set[str]) -> tuple[TableState, ...]:

@@ -63,6 +63,8 @@ def transition(state: State, event: events.Event) -> State:
             halts.unreadable(state, table, reason)
         case events.EpochMade():
             membership.made(state, event)
+        case events.EpochPublished():
+            membership.publish(state, event)
         case events.Convened(group=group):
             membership.convene(state, group)
         case events.EngineLost(engine=engine):
@@ -76,6 +78,8 @@ def transition(state: State, event: events.Event) -> State:
         case _ if event.view in state.views:
             _of_view(state, state.views[event.view], event)
             halts.reconsider(state, event.to if isinstance(event, events.Renamed) else event.view)
+    if isinstance(event, (events.Declared, events.Altered, events.Dropped)):
+        membership.retime(state, event.at)
     return state
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import astuple, frozen
 
 from headwater.engine.groups.epochs import lacks_since, members, next_epoch, shows_all
-from headwater.engine.groups.kept import kept, next_publication, published
+from headwater.engine.groups.kept import kept, next_publication, shown
 from headwater.engine.groups.reading import epoch_at
 from headwater.engine.tell.columns import Time, columns_of
 from headwater.engine.tell.status import Row
@@ -84,33 +84,33 @@ def state_rows(state: State, group: str, now: int, at: int | None = None) -> lis
     Raises:
         StatementError: that epoch is not there.
     """
-    shown = epoch_at(state, group, at, now) if at or state.groups.get(group) else Epoch(0, 0, (), ())
-    named = {each.table for each in shown.members}
-    found = [_row(state, shown, each, "member") for each in shown.members]
+    read = epoch_at(state, group, at, now) if at or state.groups.get(group) else Epoch(0, 0, (), ())
+    named = {each.table for each in read.members}
+    found = [_row(state, read, each, "member") for each in read.members]
     missing = [each for each in members(state, group) if each not in named]
     found += [StateRow(each, "member", None, None, None, _highest(state, each)) for each in missing]
-    return found + [_row(state, shown, each, "source") for each in shown.sources]
+    return found + [_row(state, read, each, "source") for each in read.sources]
 
 
 # --- inside
 
 
-def _row(state: State, shown: Epoch, each: TableState, role: str) -> StateRow:
-    return StateRow(each.table, role, shown.number, each.as_of, each.version, _highest(state, each.table))
+def _row(state: State, epoch: Epoch, each: TableState, role: str) -> StateRow:
+    return StateRow(each.table, role, epoch.number, each.as_of, each.version, _highest(state, each.table))
 
 
 def _group(state: State, group: str, now: int) -> GroupRow:
     names, known = members(state, group), state.groups.get(group, ())
     oldest = next((each.number for each in kept(state, group, now) if shows_all(state, each, names)), None)
-    newest, shown = known[-1] if known else None, published(state, group, kept(state, group, now), now)
-    next_at = next_publication(state, group, now)
+    newest, read = known[-1] if known else None, shown(state, group, state.numbered, now)
+    next_at = next_publication(state, group)
     why = next_epoch(state, group, now)
     reason = why if isinstance(why, Reason) else None
     return GroupRow(
         group,
         len(names),
         None if newest is None else newest.number,
-        None if shown is None else shown.number,
+        None if read is None else read.number,
         oldest,
         None if newest is None else Time(newest.at),
         None if next_at is None else Time(next_at),

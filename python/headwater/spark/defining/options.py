@@ -92,8 +92,8 @@ def require_versions(definition: Definition) -> Definition:
         )
     zone = policy.publish.zone or dict(definition.settings).get(ZONE, "UTC")
     if not has_clock(zone):
-        told = f"the clock of the session's zone {zone} is not known here; name a zone after the time"
-        raise _refused(definition.view, f"'headwater.group.publish': {told}, such as Europe/Berlin")
+        told = f"the clocks of the zone {zone} are not known here"
+        raise _refused(definition.view, f"'headwater.group.publish': {told}; write one such as Europe/Berlin or +02:00")
     return definition
 
 

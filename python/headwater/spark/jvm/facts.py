@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from headwater.model.epoch import Moment
 from headwater.spark.jvm.wire import Spec, Values
 
 
@@ -123,5 +122,5 @@ class Pin:
 class ReadAt:
     """The moment at which a statement reads, and how it reads those tables that have an epoch."""
 
-    moment: Moment
+    moment: int
     pins: Mapping[str, Pin]

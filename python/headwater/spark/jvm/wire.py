@@ -19,7 +19,6 @@ from cattrs.preconf.json import JsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
 
 from headwater.engine.tell.columns import Columns, ColumnType
-from headwater.model.epoch import Moment
 from headwater.model.extract import Extract
 from headwater.model.seen import Command, CommandKind
 
@@ -152,7 +151,7 @@ class Pinning:
     session: Session
     tables: tuple[str, ...]
     epoch: int | None
-    moment: Moment | None
+    moment: int | None
     sources: bool
 
 

@@ -20,7 +20,7 @@ def read(spark: SparkSession, group: str, epoch: int | None = None) -> dict[str,
     one of Spark Connect.
 
     Args:
-        epoch: its number; ``None``: the newest one.
+        epoch: its number; ``None``: the one that readers see. That is the newest one, or the one that is published.
 
     Raises:
         StatementError: a member is not in that epoch.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from headwater.engine.groups.epochs import members, next_epoch, shows
-from headwater.engine.groups.reading import group_of, moment_now, read_states
+from headwater.engine.groups.reading import group_of, read_states
 from headwater.engine.requests.coverage import upstream
 from headwater.engine.tell.group_rows import group_rows, state_rows
 from headwater.engine.tell.waiting import failing
@@ -87,20 +87,16 @@ class Groups:
             StatementError: one of them cannot be read at it.
         """
         self._recorder.sync()
-        now, moment = self._recorder.clock.now(), question.moment
+        now = self._recorder.clock.now()
         keys = {each: self._names.meant(each) or each for each in question.tables}
         if question.sources:
             self._recorder.read(lambda state: _refuse_other_case(state, keys.values()))
         found = self._recorder.read(
-            lambda state: read_states(
-                state, set(keys.values()), question.epoch, question.sources, moment or moment_now(state, now)
-            )
+            lambda state: read_states(state, set(keys.values()), question.epoch, question.sources, now, question.moment)
         )
         pins = self._pins({table: known.snapshot for table, known in found.states.items()})
         if lost := sorted(found.states.keys() - pins.keys()):
-            raise StatementError(
-                f"the state of {', '.join(lost)} at epoch {found.moment.number} cannot be read any more"
-            )
+            raise StatementError(f"the state of {', '.join(lost)} at the moment {found.moment} cannot be read any more")
         return ReadAt(found.moment, {each: pins[key] for each, key in keys.items() if key in pins})
 
 

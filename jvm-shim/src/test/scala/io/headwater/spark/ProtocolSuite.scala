@@ -82,7 +82,7 @@ class ProtocolSuite extends AnyFunSuite {
   }
 
   test("pinning") {
-    val asked = PinningQuestion(Seq("shop.monthly_revenue", "shop.lineitem"), Some(42), Some(Moment(45, 1795940645068L)), sources = true)
+    val asked = PinningQuestion(Seq("shop.monthly_revenue", "shop.lineitem"), Some(42), Some(45), sources = true)
     same(Bridge.asked(6, LocalSpark.emptyShop(), asked), "pinning")
     assert(Wire.decode[PinningAnswer](Golden.text("read_at")).pins("shop.monthly_revenue") == Pin("7", Nil))
   }

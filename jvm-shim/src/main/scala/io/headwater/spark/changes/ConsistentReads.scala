@@ -137,7 +137,7 @@ private[spark] object WantedRead {
 
 /** One statement: its moment is that of the first answer, for all tables that the analysis meets later. */
 private final class ReadStatement {
-  private var moment: Option[Moment] = None
+  private var moment: Option[Long] = None
   private var asked = Set.empty[String]
   var pins: Map[String, Pin] = Map.empty
 

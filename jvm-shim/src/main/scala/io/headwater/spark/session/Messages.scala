@@ -125,17 +125,14 @@ final case class DroppingQuestion(table: String) extends Question {
  * The answer to its first such question has the moment for the others. With `sources`, base tables are read at the states of the
  * epoch, too.
  */
-final case class PinningQuestion(tables: Seq[String], epoch: Option[Long], moment: Option[Moment], sources: Boolean) extends Question {
+final case class PinningQuestion(tables: Seq[String], epoch: Option[Long], moment: Option[Long], sources: Boolean) extends Question {
   override def messageType: String = "pinning"
   override def repeatable: Boolean = true
   override def afterWrites: Boolean = false
 }
 
-/** Epochs up to a number, of all groups, and publications up to a time (ms). */
-final case class Moment(number: Long, at: Long)
-
 /** The moment at which a statement reads, and how it reads those of the tables that it asked for which have an epoch. */
-final case class PinningAnswer(moment: Moment, pins: Map[String, Pin])
+final case class PinningAnswer(moment: Long, pins: Map[String, Pin])
 
 /** Nobody waits for the answer to a question any more. */
 final case class Abandoned(id: Long)
