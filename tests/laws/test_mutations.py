@@ -1230,7 +1230,7 @@ MUTATIONS = {
     ),
     "the epoch ends at once that was published before": (
         "engine/groups/kept.py",
-        "    return [each for each, after in pairwise(known) if after.at > since] + [*known[-1:]]\n",
+        "    return [each for each, after in [*pairwise(known)][-MOST:] if after.at > since] + [*known[-1:]]\n",
         "    return [*known[-1:]]\n",
     ),
     "a publication divides a statement": (
@@ -1245,8 +1245,8 @@ MUTATIONS = {
     ),
     "readers go back as members ask for other times": (
         "engine/record/membership.py",
-        "        elif not timed and not _shows_all(state, group):\n",
-        "        elif False:\n",
+        "_publish(state, group, Publication(state.numbered + 1, at, epochs[-1].number))",
+        "_publish(state, group, Publication(state.numbered + 1, at, epochs[0].number))",
     ),
     "a dropped view stays in its epochs": (
         "engine/record/membership.py",

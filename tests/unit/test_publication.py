@@ -17,6 +17,7 @@ from headwater.engine.groups.kept import MOST, kept_since, next_publication
 from headwater.engine.groups.reading import read_states
 from headwater.engine.requests.limits import AHEAD
 from headwater.engine.tell.group_rows import group_rows, state_rows
+from headwater.model.error import StatementError
 from headwater.model.event import Altered, EpochMade, EpochPublished
 from headwater.model.partition import WHOLE
 
@@ -247,3 +248,48 @@ def test_what_readers_see_is_the_newest_epoch_at_the_last_time(gaps, later):
         assert shown(made) == seen
     go(made.now + later)
     assert shown(made) == seen
+
+
+def test_a_clock_that_was_ahead_holds_no_publication_up():
+    made, _, late = in_the_morning("06:00 UTC")
+    before = made.now
+    made.now += 365 * DAY
+    made.step()
+    made.now = before
+    made.step()
+    assert shown(made) == late and next_publication(made.state, "revenue") == at("2070-01-02T06:00")
+
+
+def test_a_statement_that_goes_on_for_longer_than_epochs_stay_is_refused():
+    made, *_ = in_the_morning("06:00 UTC")
+    first = read(made, ["by_day"])
+    move_to(made, "2070-01-02T06:00")
+    move_to(made, "2070-01-02T07:01")
+    write(made, 13)
+    with pytest.raises(StatementError, match=f"what readers of revenue saw at the moment {first.moment} is gone"):
+        read_states(made.state, ["by_shop"], None, False, made.now, first.moment)
+
+
+@pytest.mark.parametrize("how", ["alter", "join"])
+def test_a_time_that_passed_before_a_member_asked_for_it_publishes_nothing(how):
+    made, early, late = in_the_morning("06:00 UTC")
+    move_to(made, "2070-01-01T13:00")
+    if how == "alter":
+        alter(made, "by_day", ("headwater.group.publish", "12:00 UTC"))
+    else:
+        made.declare(member("late", "s", **{"group.publish": "12:00 UTC"}))
+    made.step()
+    assert shown(made) == early
+    assert next_publication(made.state, "revenue") == at("2070-01-02T12:00" if how == "alter" else "2070-01-02T06:00")
+    alter(made, "by_shop", ("headwater.retain", "2 hours"))
+    move_to(made, "2070-01-02T12:00")
+    assert shown(made) >= late
+
+
+def test_so_many_publications_stay_at_most():
+    made = publishing("* * * * * UTC", retain="1 day")
+    for value in range(MOST + 20):
+        made.now += 60_000
+        write(made, 11 + value)
+        made.step()
+    assert len(made.state.published["revenue"]) <= MOST + 1 and len(epochs(made)) <= 2 * MOST + 2

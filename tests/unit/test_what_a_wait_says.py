@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cases import change, end, machine, start, view
+from cases import change, end, fail_for_good, machine, start, view
 
 from headwater.engine.requests.limits import SETTLE
 from headwater.model.partition import WHOLE
@@ -33,3 +33,17 @@ def test_a_change_that_came_later_is_not_waited_for():
     assert start(made, "v")
     made.fail(made.flights["v"])
     assert not behind(made.state, "v", version)
+
+
+def test_a_view_that_has_what_was_asked_for_waits_for_nobody():
+    """Its source fails for a later change, and it would wait for that."""
+    made = machine(
+        {"s": ""}, view("u", "", "s", format="delta"), view("v", "", "u", format="delta", upstream="hold"), lakes=("s",)
+    )
+    change(made, "s", WHOLE, 11)
+    version = made.state.highest
+    made.drain()
+    change(made, "s", WHOLE, 12)
+    fail_for_good(made, "u")
+    assert not behind(made.state, "v", version)
+    assert "v waits, because u cannot be refreshed" in behind(made.state, "v", made.state.highest)

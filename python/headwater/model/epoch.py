@@ -7,6 +7,7 @@ import re
 from attrs import frozen
 
 from headwater.model.partition import Version
+from headwater.model.timetable import Timetable
 
 _NUMBERED = re.compile(r"([1-9]\d*|0(?=@))[@.].*")
 """Snapshots of lake tables begin with a number: ``7@a242:90`` of Delta, ``532.1.0`` of Iceberg. 0 is none there."""
@@ -64,9 +65,13 @@ class Publication:
         at: when that was (ms).
         epoch: the number of the epoch; ``None``: they see each epoch as soon as it is made.
         timed: whether the clock made it. Others follow a statement, or come with the first epochs of a group.
+        asked: the times at which members ask for the next one, each with the zone of a text that names none.
+        since: from when on these count (ms).
     """
 
     number: int
     at: int
     epoch: int | None
     timed: bool = False
+    asked: tuple[tuple[Timetable, str], ...] = ()
+    since: int = 0

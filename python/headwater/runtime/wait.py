@@ -13,8 +13,9 @@ from concurrent.futures import TimeoutError as NotYet
 from functools import partial
 
 from headwater.engine.requests.coverage import upstream
+from headwater.engine.requests.limits import HALTED
 from headwater.engine.tell.refreshes import Outcome, Refresh, refreshes
-from headwater.engine.tell.waiting import settled
+from headwater.engine.tell.waiting import lacks, settled
 from headwater.engine.tell.why_it_waits import held_by
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import FRESH, Hurried
@@ -133,7 +134,7 @@ class Waiting:
 
 def behind(state: State, view: str, version: Version) -> str:
     """Why a view lacks a change up to a version after a wait for it; empty if it lacks none, or is gone."""
-    if view not in state.views:
+    if not lacks(state, view, version):
         return ""
     if held := held_by(state, view):
         return (
@@ -141,8 +142,7 @@ def behind(state: State, view: str, version: Version) -> str:
             f"error. To go on without it, set 'headwater.upstream' = 'release' on {view}"
         )
     known = state.views[view]
-    lacks = any(min(origins) <= version for origins in known.pending.values() if origins)
-    if known.failures and lacks:
+    if known.failures and known.status not in HALTED:
         return (
             f"{view} could not be refreshed: {known.reason}. Headwater tries again. SHOW REFRESHES FOR "
             f"{anywhere(view)} shows each attempt; DROP MATERIALIZED VIEW {anywhere(view)} ends them"

@@ -24,7 +24,7 @@ from headwater.engine.methods.basis import strict
 from headwater.engine.methods.choice import refusal
 from headwater.engine.requests.ahead import awaits_publication, prepares, wanted_of
 from headwater.engine.requests.coverage import images_of_readers
-from headwater.engine.requests.limits import GRACE, overdue
+from headwater.engine.requests.limits import AHEAD, GRACE, overdue
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Publish, Record, Release
 from headwater.model.epoch import Epoch
 from headwater.model.event import FRESH, Convened, EngineLost, EpochMade, EpochPublished, Failed, Prepared, Reworked
@@ -204,10 +204,11 @@ def _skip(state: State, mine: Flights, now: int) -> Command | None:
 
 
 def _publication(state: State, now: int) -> Record | None:
-    """Lets readers of a group see its newest epoch, as it is time. What comes at that time comes after it."""
+    """Lets readers of a group see its newest epoch, as it is time. What comes at that time comes after it. Where the
+    clock was ahead at the last publication, it is time, too."""
     for group in sorted(state.published):
         at = next_publication(state, group)
-        if at is not None and at <= now:
+        if at is not None and (at <= now or state.published[group][-1].since > now + AHEAD):
             return Record(EpochPublished(now, group, state.numbered + 1))
     return None
 

@@ -6,7 +6,7 @@ of 40. Readers have 40 until the next morning, so it stays, however many are mad
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from headwater.engine.groups.epochs import members
@@ -36,15 +36,17 @@ def counting(state: State, group: str, now: int) -> list[Publication]:
     """The publications of a group that count at a time (ms): the last one, and those that were replaced not too long
     ago. A statement that began at one of them may go on, and the clocks of engines differ."""
     known, since = state.published.get(group, ()), now - _retained(state, group)
-    return [each for each, after in pairwise(known) if after.at > since] + [*known[-1:]]
+    return [each for each, after in [*pairwise(known)][-MOST:] if after.at > since] + [*known[-1:]]
 
 
 def shown(state: State, group: str, moment: int, now: int) -> Epoch | None:
     """The epoch of a group that readers see at a moment, which is a number; ``None`` if it is not there."""
     publications = counting(state, group, now)
     last = next((each for each in reversed(publications) if each.number <= moment), None)
-    if last is None or last.epoch is None:
+    if not publications or (last is not None and last.epoch is None):
         return made_at(state, group, moment, now)
+    if last is None:
+        return None
     return next((each for each in kept(state, group, now) if each.number == last.epoch), None)
 
 
@@ -59,16 +61,18 @@ def next_publication(state: State, group: str) -> int | None:
     last = next(reversed(state.published.get(group, ())), None)
     if last is None or last.epoch is None:
         return None
-    times = (each.following(last.at, zone) for each, zone in {*timetables(state, group)})
+    times = (each.following(last.since, zone) for each, zone in last.asked)
     return min((each for each in times if each is not None), default=None)
 
 
-def timetables(state: State, group: str) -> Iterator[tuple[Timetable, str]]:
+def timetables(state: State, group: str) -> tuple[tuple[Timetable, str], ...]:
     """The times at which members ask for a publication, each with the zone of a text that names none."""
+    found = dict[tuple[Timetable, str], None]()
     for name in members(state, group):
         definition = state.views[name].definition
         if (asked := definition.policy.publish) is not None:
-            yield asked, dict(definition.settings).get(ZONE, "UTC")
+            found[asked, dict(definition.settings).get(ZONE, "UTC")] = None
+    return tuple(found)
 
 
 def kept_since(state: State, view: str, now: int) -> Version | None:

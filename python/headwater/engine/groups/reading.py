@@ -64,7 +64,7 @@ def read_states(
         StatementError: one of them cannot be read at that moment.
     """
     _require(state, epoch)
-    at = _At((moment or state.numbered) if epoch is None else epoch, epoch is not None, now)
+    at = _At((state.numbered if moment is None else moment) if epoch is None else epoch, epoch is not None, now)
     found = {}
     for table in tables:
         view = state.views.get(table)
@@ -97,7 +97,7 @@ def epoch_at(state: State, group: str, number: int | None, now: int) -> Epoch:
         StatementError: it is not there.
     """
     _require(state, number)
-    return _epoch(state, group, _At(number or state.numbered, number is not None, now))
+    return _epoch(state, group, _At(state.numbered if number is None else number, number is not None, now))
 
 
 # --- inside
@@ -141,6 +141,10 @@ def _epoch(state: State, group: str, at: _At) -> Epoch:
     if found is not None:
         return found
     if known:
+        if not at.fixed:
+            raise StatementError(
+                f"what readers of {group} saw at the moment {at.moment} is gone; run the statement again"
+            )
         raise StatementError(f"epoch {at.moment} of {group} is gone; {ranges(known)} can be read")
     why = next_epoch(state, group, 0)
     said = f"{why}. {LATEST}" if isinstance(why, Reason) else LATEST

@@ -26,7 +26,7 @@ def made(state: State, event: EpochMade) -> None:
     before = [] if last is None else [*others, evolve(last, until=epoch.number)]
     state.groups[group] = (*filter(None, before), epoch)
     state.numbered = epoch.number
-    if _is_timed(state, group) and _is_shown(state, group, epoch):
+    if timetables(state, group) and _is_shown(state, group, epoch):
         _publish(state, group, Publication(epoch.number, event.at, epoch.number))
     _tidy(state, group, epoch.at)
     state.convened.discard(group)
@@ -41,16 +41,20 @@ def publish(state: State, event: EpochPublished) -> None:
 
 
 def retime(state: State, at: int) -> None:
-    """Members may ask for other times now. Readers go on to see what they see. Where no member asks for any, they see
-    each epoch at once."""
+    """Members may ask for other times now, which count from now on. Readers go on to see what they see. Where no member
+    asks for any, they see each epoch at once."""
     for group in sorted(state.published.keys() - state.index.grouped.keys()):
         del state.published[group]
     for group in sorted(state.index.grouped):
-        epochs, timed = state.groups.get(group, ()), _is_timed(state, group)
-        if epochs and timed and _shows_all(state, group):
+        epochs, asked = state.groups.get(group, ()), timetables(state, group)
+        if epochs and asked and _shows_all(state, group):
             _publish(state, group, Publication(state.numbered + 1, at, epochs[-1].number))
-        elif not timed and not _shows_all(state, group):
-            _publish(state, group, Publication(state.numbered + 1, at, None))
+        elif not _shows_all(state, group):
+            *others, last = state.published[group]
+            if not asked:
+                _publish(state, group, Publication(state.numbered + 1, at, None))
+            elif {*asked} != {*last.asked}:
+                state.published[group] = (*others, evolve(last, asked=asked, since=at))
 
 
 def advance(state: State, table: str, snapshot: str) -> None:
@@ -101,10 +105,6 @@ def rename(state: State, old: str, new: str) -> None:
 # --- inside
 
 
-def _is_timed(state: State, group: str) -> bool:
-    return next(timetables(state, group), None) is not None
-
-
 def _shows_all(state: State, group: str) -> bool:
     """Whether readers of a group see each epoch as soon as it is made."""
     known = state.published.get(group)
@@ -122,7 +122,10 @@ def _is_shown(state: State, group: str, epoch: Epoch) -> bool:
 
 
 def _publish(state: State, group: str, publication: Publication) -> None:
-    state.published[group] = (*state.published.get(group, ()), publication)
+    """Before the first publication, readers saw each epoch as soon as it was made."""
+    known = state.published.get(group) or (Publication(0, publication.at, None),)
+    asked = timetables(state, group)
+    state.published[group] = (*known, evolve(publication, asked=asked, since=publication.at))
     state.numbered = max(state.numbered, publication.number)
 
 

@@ -18,9 +18,15 @@ def settled(state: State, name: str, version: Version) -> bool:
     run = state.running.get(name)
     if run is not None and any(min(origins, default=0) <= version for _, origins in run.needs):
         return False
-    if not any(min(origins) <= version for origins in view.pending.values() if origins):
+    if not lacks(state, name, version):
         return True
     return _stuck(state, name, version)
+
+
+def lacks(state: State, name: str, version: Version) -> bool:
+    """Whether a view has a request for a change up to ``version``."""
+    pending = state.views[name].pending if name in state.views else {}
+    return any(min(origins) <= version for origins in pending.values() if origins)
 
 
 def failing(state: State, names: Iterable[str], version: Version) -> dict[str, str]:

@@ -11,7 +11,7 @@ from headwater.algebra.notation import as_text
 from headwater.engine.methods.basis import basis, inputs
 from headwater.engine.tell.columns import Columns, ColumnType
 from headwater.engine.tell.refreshes import Refresh
-from headwater.engine.tell.waiting import cannot_run
+from headwater.engine.tell.waiting import cannot_run, lacks
 from headwater.model.error import StatementError
 from headwater.model.event import FRESH, Requested
 from headwater.model.measure import Edge
@@ -108,7 +108,10 @@ class Recomputing:
 
     def _until_fresh(self, view: str, since: int, token: int, up_to: Version = FRESH) -> list[Refresh]:
         version = self._waiting.hurry(lambda _: (view,), up_to)
-        return self._waiting.until_view_fresh(view, version, since=since, token=token)
+        ran = self._waiting.until_view_fresh(view, version, since=since, token=token)
+        if self._recorder.read(partial(lacks, name=view, version=version)):
+            self._recorder.read(partial(_refreshable, view=view))  # it may have stopped meanwhile
+        return ran
 
     def _asked(self, definition: Definition, partition: Sequence[tuple[str, str | None]]) -> Slice:
         by_name = {name.lower(): name for name in definition.partitioned_by}
