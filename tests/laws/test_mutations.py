@@ -1245,8 +1245,8 @@ MUTATIONS = {
     ),
     "readers go back as members ask for other times": (
         "engine/record/membership.py",
-        "_publish(state, group, Publication(state.numbered + 1, at, epochs[-1].number))",
-        "_publish(state, group, Publication(state.numbered + 1, at, epochs[0].number))",
+        "_publish(state, group, GroupPublication(state.numbered + 1, at, epochs[-1].number))",
+        "_publish(state, group, GroupPublication(state.numbered + 1, at, epochs[0].number))",
     ),
     "a dropped view stays in its epochs": (
         "engine/record/membership.py",

@@ -26,6 +26,10 @@ WORDS = {each.name for each in FORMATS} - {"json", "csv", "text", "xml"}
 EXCEPTIONS = {
     ("cli/serve.py", "parquet"): "the format in which the demo is played, unless its user names another one",
     ("spark/jvm/sessions.py", "spark.databricks.delta.snapshotPartitions"): "a setting of Delta's own",
+    (
+        "spark/jvm/sessions.py",
+        "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration",
+    ): "another one",
     ("spark/process/store_location.py", "jdbc:derby:"): "an address of Derby's, not a format of tables",
     ("spark/process/store_location.py", "jdbc:derby:;databaseName=metastore_db;create=true"): "another one",
 }

@@ -57,7 +57,7 @@ class Epoch:
 
 
 @frozen
-class Publication:
+class GroupPublication:
     """From a moment on, readers of a group see one of its epochs.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from attrs import Factory, define, evolve, field, fields, frozen
 
 from headwater.model.costs import RefreshCosts
-from headwater.model.epoch import Epoch, Publication
+from headwater.model.epoch import Epoch, GroupPublication
 from headwater.model.event import Started
 from headwater.model.extract import Shared
 from headwater.model.index import Index
@@ -275,7 +275,7 @@ class State:
     unreadable: dict[str, Reason] = Factory(dict)
     budget: Budget | None = None
     groups: dict[str, tuple[Epoch, ...]] = Factory(dict)
-    published: dict[str, tuple[Publication, ...]] = Factory(dict)
+    published: dict[str, tuple[GroupPublication, ...]] = Factory(dict)
     numbered: int = 0
     convened: set[str] = Factory(set)
     index: Index = field(factory=Index, eq=False)

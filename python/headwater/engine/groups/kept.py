@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from headwater.engine.groups.epochs import members
 from headwater.engine.requests.limits import AHEAD
-from headwater.model.epoch import Epoch, Publication
+from headwater.model.epoch import Epoch, GroupPublication
 from headwater.model.partition import Version
 from headwater.model.state import State
 from headwater.model.timetable import Timetable
@@ -32,7 +32,7 @@ def kept(state: State, group: str, now: int) -> list[Epoch]:
     return [each for each in known if each.number in recent | named or each is known[-1]]
 
 
-def counting(state: State, group: str, now: int) -> list[Publication]:
+def counting(state: State, group: str, now: int) -> list[GroupPublication]:
     """The publications of a group that count at a time (ms): the last one, and those that were replaced not too long
     ago. A statement that began at one of them may go on, and the clocks of engines differ."""
     known, since = state.published.get(group, ()), now - _retained(state, group)

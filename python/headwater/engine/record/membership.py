@@ -8,7 +8,7 @@ from attrs import evolve
 
 from headwater.engine.groups.kept import counting, kept, timetables
 from headwater.engine.requests.coverage import upstream
-from headwater.model.epoch import Epoch, Publication, TableState
+from headwater.model.epoch import Epoch, GroupPublication, TableState
 from headwater.model.event import EpochMade, EpochPublished
 from headwater.model.state import State
 
@@ -27,7 +27,7 @@ def made(state: State, event: EpochMade) -> None:
     state.groups[group] = (*filter(None, before), epoch)
     state.numbered = epoch.number
     if timetables(state, group) and _is_shown(state, group, epoch):
-        _publish(state, group, Publication(epoch.number, event.at, epoch.number))
+        _publish(state, group, GroupPublication(epoch.number, event.at, epoch.number))
     _tidy(state, group, epoch.at)
     state.convened.discard(group)
     state.index.stale |= names
@@ -36,7 +36,7 @@ def made(state: State, event: EpochMade) -> None:
 def publish(state: State, event: EpochPublished) -> None:
     """From now on, readers of a group see its newest epoch."""
     if epochs := state.groups.get(event.group):
-        _publish(state, event.group, Publication(event.number, event.at, epochs[-1].number, timed=True))
+        _publish(state, event.group, GroupPublication(event.number, event.at, epochs[-1].number, timed=True))
         _tidy(state, event.group, event.at)
 
 
@@ -48,11 +48,11 @@ def retime(state: State, at: int) -> None:
     for group in sorted(state.index.grouped):
         epochs, asked = state.groups.get(group, ()), timetables(state, group)
         if epochs and asked and _shows_all(state, group):
-            _publish(state, group, Publication(state.numbered + 1, at, epochs[-1].number))
+            _publish(state, group, GroupPublication(state.numbered + 1, at, epochs[-1].number))
         elif not _shows_all(state, group):
             *others, last = state.published[group]
             if not asked:
-                _publish(state, group, Publication(state.numbered + 1, at, None))
+                _publish(state, group, GroupPublication(state.numbered + 1, at, None))
             elif {*asked} != {*last.asked}:
                 state.published[group] = (*others, evolve(last, asked=asked, since=at))
 
@@ -121,9 +121,9 @@ def _is_shown(state: State, group: str, epoch: Epoch) -> bool:
     return not last.timed and not {each.table for each in epoch.members} <= {each.table for each in seen.members}
 
 
-def _publish(state: State, group: str, publication: Publication) -> None:
+def _publish(state: State, group: str, publication: GroupPublication) -> None:
     """Before the first publication, readers saw each epoch as soon as it was made."""
-    known = state.published.get(group) or (Publication(0, publication.at, None),)
+    known = state.published.get(group) or (GroupPublication(0, publication.at, None),)
     asked = timetables(state, group)
     state.published[group] = (*known, evolve(publication, asked=asked, since=publication.at))
     state.numbered = max(state.numbered, publication.number)
