@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from attrs import frozen
@@ -40,8 +39,8 @@ def measured(rounds: int, seconds: float, load: float) -> tuple[list[Row], dict[
         stores = {side: home / f"{side.replace(' ', '-')}.db" for side in SIDES}
         workers = {side: _worker(home, side, stores[side]) for side in SIDES}
         console.log(f"making {VIEWS} views for each of {len(SIDES)} sides")
-        with ThreadPoolExecutor(1) as pool:
-            list(pool.map(lambda side: workers[side].call("make", side), SIDES))
+        for side, worker in workers.items():
+            worker.call("make", side)
         passes = [workers[BARE].call("refresh_all", 0) for _ in range(3)]
         period = min(passes) / load
         console.log(f"all views one by one: {min(passes):.1f} s; an append every {period:.1f} s")

@@ -14,11 +14,11 @@ from support import assert_equals_query, database, drain, drain_in_vain
 
 from headwater.model.error import RefreshCancelled
 from headwater.model.partition import WHOLE
-from headwater.model.view import Definition, Query
+from headwater.model.view import ZONE, Definition, Query
 from headwater.model.work import WholeView
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs
-from headwater.spark.jvm.sessions import ZONE, Sessions
+from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing.methods import recipes
 from headwater.spark.refreshing.near_rows import NearRows

@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 from support import assert_equals_query, database, drain
 
 from headwater.model.name import SESSION_CATALOG
+from headwater.model.view import ZONE
 from headwater.spark.defining.fingerprint import fingerprint
-from headwater.spark.jvm.sessions import INFERENCE, ZONE, Sessions
+from headwater.spark.jvm.sessions import INFERENCE, Sessions
 from headwater.spark.jvm.shim import Shim
 
 PAIRS = {

@@ -10,6 +10,8 @@ from pathlib import Path
 from documents import read
 
 import headwater
+from headwater.engine.requests.reasons import where
+from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason, codes
 
 SOURCE = Path(headwater.__file__).parent
@@ -71,3 +73,9 @@ def test_several_reasons_have_their_codes_once_and_in_order():
     late, failed = Reason(Code.FRESHNESS_LATE, "late"), Reason(Code.RUN_FAILED, "no luck")
     assert codes([late, failed, late]) == "freshness.late, run.failed"
     assert failed.coded == "no luck [run.failed]" and str(failed) == "no luck"
+
+
+def test_the_order_in_which_partitions_were_found_does_not_show():
+    first, second, third, fourth = (Slice.of({"day": each}) for each in "abcd")
+    assert where([second, first]) == where([first, second]) == "[day=a; day=b]"
+    assert where([fourth, third, second, first]) == "[day=a; day=b; day=c and 1 more]"

@@ -15,10 +15,9 @@ from headwater.model.dependency import Computed, Dependency, Expression, Occurre
 from headwater.model.error import DefinitionError
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code
-from headwater.model.view import Column, Definition, Query
+from headwater.model.view import ZONE, Column, Definition, Query
 from headwater.spark.defining.job_maps import mapped, partition_texts
 from headwater.spark.defining.stated_maps import stated
-from headwater.spark.jvm.sessions import ZONE
 
 BERLIN, UTC = "Europe/Berlin", "UTC"
 

@@ -13,6 +13,12 @@ from headwater.model.policy import Policy
 
 Pairs = tuple[tuple[str, str], ...]
 
+ZONE = "spark.sql.session.timeZone"
+"""The setting that has the time zone of a session."""
+
+UTC = "UTC"
+"""The zone of what no session declared."""
+
 
 def pairs(mapping: Mapping[str, str] | Pairs) -> Pairs:
     """A mapping as a sorted tuple, so that values compare and hash."""
@@ -94,6 +100,11 @@ class Definition:
     def policy(self) -> Policy:
         """What its properties ask for."""
         return Policy.of(self.properties)
+
+    @property
+    def zone(self) -> str:
+        """The time zone of the session that declared it: in it its runs compute."""
+        return dict(self.settings).get(ZONE, UTC)
 
     @property
     def query(self) -> str:

@@ -19,9 +19,6 @@ from headwater.model.timetable import Timetable
 MOST = 100
 """So many replaced epochs of a group are kept, if ``headwater.retain`` does not end earlier."""
 
-ZONE = "spark.sql.session.timeZone"
-"""The setting that a view has kept from the session of its declaration."""
-
 
 def kept(state: State, group: str, now: int) -> list[Epoch]:
     """The epochs of a group that can be read at a time (ms): the newest one, those that were replaced not too long ago,
@@ -71,7 +68,7 @@ def timetables(state: State, group: str) -> tuple[tuple[Timetable, str], ...]:
     for name in members(state, group):
         definition = state.views[name].definition
         if (asked := definition.policy.publish) is not None:
-            found[asked, dict(definition.settings).get(ZONE, "UTC")] = None
+            found[asked, definition.zone] = None
     return tuple(found)
 
 

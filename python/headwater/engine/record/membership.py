@@ -17,14 +17,15 @@ def made(state: State, event: EpochMade) -> None:
     """A group has another epoch; the event has what differs from the one before. Those whose time is over go."""
     group, names = event.group, state.index.grouped.get(event.group, set())
     read = {table for name in names for table in upstream(state, name)}
-    *others, last = state.groups.get(group, ()) or (None,)
+    known = state.groups.get(group, ())
+    last = known[-1] if known else None
     epoch = evolve(
         event.epoch,
         members=_merged(() if last is None else last.members, event.epoch.members, names),
         sources=_merged(() if last is None else last.sources, event.epoch.sources, read),
     )
-    before = [] if last is None else [*others, evolve(last, until=epoch.number)]
-    state.groups[group] = (*filter(None, before), epoch)
+    before = () if last is None else (*known[:-1], evolve(last, until=epoch.number))
+    state.groups[group] = (*before, epoch)
     state.numbered = epoch.number
     if timetables(state, group) and _is_shown(state, group, epoch):
         _publish(state, group, GroupPublication(epoch.number, event.at, epoch.number))
@@ -43,8 +44,6 @@ def publish(state: State, event: EpochPublished) -> None:
 def retime(state: State, at: int) -> None:
     """Members may ask for other times now, which count from now on. Readers go on to see what they see. Where no member
     asks for any, they see each epoch at once."""
-    for group in sorted(state.published.keys() - state.index.grouped.keys()):
-        del state.published[group]
     for group in sorted(state.index.grouped):
         epochs, asked = state.groups.get(group, ()), timetables(state, group)
         if epochs and asked and _shows_all(state, group):

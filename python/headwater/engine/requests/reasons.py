@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.model.partition import Slice, Version
+from headwater.model.partition import Slice, Version, sort_key
 from headwater.model.reason import Reason
 from headwater.model.state import Origin, State
 
@@ -33,8 +33,8 @@ def counted_rows(count: int | None) -> str:
 
 
 def where(slices: Sequence[Slice]) -> str:
-    """``[month=1996-03-01]``; nothing for a whole table."""
-    bound = [each for each in slices if each.bound]
+    """``[month=1996-03-01]``; nothing for a whole table. The order in which slices were found does not show."""
+    bound = sorted((each for each in slices if each.bound), key=sort_key)
     if not bound:
         return ""
     more = f" and {len(bound) - SHOWN} more" if len(bound) > SHOWN else ""

@@ -22,7 +22,7 @@ from headwater.model.name import TableName
 from headwater.model.policy import FloatingPoint
 from headwater.model.properties import check_properties
 from headwater.model.reason import Code, Reason
-from headwater.model.view import Column, Definition, Job, Query
+from headwater.model.view import UTC, Column, Definition, Job, Query
 from headwater.model.work import Mode
 from headwater.spark.defining import jobs
 from headwater.spark.defining.fingerprint import digest, fingerprint, paths_by_column
@@ -35,7 +35,6 @@ from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import INFERENCE, LISTING, Sessions, having
 from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.jvm.wire import ColumnDef, Create, Described, FailureKind
-from headwater.spark.tables import zones
 
 
 class Analyst:
@@ -224,13 +223,13 @@ class Analyst:
     def _zone(self, table: str) -> str:
         """The zone in which timestamps among the partition values of a lake table are spelled."""
         view = self._view(table)
-        return zones.UTC if view is None else zones.of_view(view)
+        return UTC if view is None else view.zone
 
     def _zones(self, derivation: Derivation) -> dict[str, str]:
         """The zones of the sources whose partitions they spell, but for UTC."""
         zoned = (each for each in derivation.reads if Format.of(each.kind).zoned)
         moments = (each.source for each in zoned if "TIMESTAMP" in dict(each.partition_columns).values())
-        return {source: zone for source in moments if (zone := self._zone(source)) != zones.UTC}
+        return {source: zone for source in moments if (zone := self._zone(source)) != UTC}
 
     def _fresh(self, definition: Definition) -> SparkSession:
         try:

@@ -20,7 +20,6 @@ from headwater.model.reason import Reason, together
 from headwater.model.view import Column, Definition
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.wire import Described
-from headwater.spark.tables import zones
 
 PARTITION = "partition"
 """In ``table(name, partition=window)``: the only partition column of the job, and of the source."""
@@ -65,7 +64,7 @@ def _over(
     text = next((each for each in alike if each.name == expression.column), alike[0])
     match expression, text.value:
         case Windowed(window=window), _:
-            zone, named = text.zone or zones.of_view(definition), window.zone != "UTC"
+            zone, named = text.zone or definition.zone, window.zone != "UTC"
             return fitted(window, text, own, zone, source=short(source), names_zone=named, labelled=True)
         case _, Reason():
             refuse_misread(text, own.name, short(source))

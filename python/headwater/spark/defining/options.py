@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Mapping
 
 from headwater.engine.groups.epochs import without_versions
-from headwater.engine.groups.kept import ZONE
 from headwater.model.error import DefinitionError
 from headwater.model.format import FORMATS, Format
 from headwater.model.name import SESSION_CATALOG, PathName, TableName, loosely, named, short
@@ -90,7 +89,7 @@ def require_versions(definition: Definition) -> Definition:
         raise _refused(
             definition.view, "'headwater.group.publish' is for members of a group; set 'headwater.group', too"
         )
-    zone = policy.publish.zone or dict(definition.settings).get(ZONE, "UTC")
+    zone = policy.publish.zone or definition.zone
     if not has_clock(zone):
         told = f"the clocks of the zone {zone} are not known here"
         raise _refused(definition.view, f"'headwater.group.publish': {told}; write one such as Europe/Berlin or +02:00")

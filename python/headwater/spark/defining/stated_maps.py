@@ -24,7 +24,6 @@ from headwater.model.policy import DEPENDENCY, PREFIX
 from headwater.model.reason import Code, Reason, together
 from headwater.model.view import Column, Definition
 from headwater.spark.defining.rule_text import assigned, rules, with_values
-from headwater.spark.tables import zones
 
 _WITH_COLUMN = re.compile(r"(.*?)(?:\s+OF\s+(?:`([^`]+)`|(\w+)))?", re.IGNORECASE | re.DOTALL)
 """A window, and the column after ``OF``."""
@@ -142,7 +141,7 @@ def _windowed(
         parse_window(match[1]),
         source,
         column,
-        zones.of_view(definition),
+        definition.zone,
         source=short(read.source),
         names_zone="'" in match[1],  # a quote stands in a window for a zone only
     )

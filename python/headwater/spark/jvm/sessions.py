@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headwater.model.name import SESSION_CATALOG
-from headwater.model.view import Definition, Pairs
+from headwater.model.view import ZONE, Definition, Pairs
 from headwater.spark.jvm import sql
 
 INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
@@ -52,8 +52,6 @@ LOG_TASKS = "spark.databricks.delta.snapshotPartitions"
 """Delta reads the log of a table in so many tasks, …"""
 MOST_LOG_TASKS = 50
 """… unless a setting says otherwise. With fewer cores they take seconds also for a table of three files."""
-
-ZONE = "spark.sql.session.timeZone"
 
 IN_MEMORY = "in-memory"
 """Spark's name of a catalog that ends with the application."""

@@ -312,12 +312,12 @@ def _refuse_another_zone(known: Definition, asked: Definition) -> None:
     if (
         (known.storage.zoned or asked.storage.zoned)
         and (zones.shows_moments(known) or zones.shows_moments(asked))
-        and zones.of_view(known) != zones.of_view(asked)
+        and known.zone != asked.zone
     ):
         raise DefinitionError(
             "ZONE",
-            f"{known.view} names its partitions by timestamps of {zones.of_view(known)}, the time zone of its "
-            f"declaration; redefine it after SET TIME ZONE '{zones.of_view(known)}', or drop it first",
+            f"{known.view} names its partitions by timestamps of {known.zone}, the time zone of its "
+            f"declaration; redefine it after SET TIME ZONE '{known.zone}', or drop it first",
         )
 
 

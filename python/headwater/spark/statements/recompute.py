@@ -109,8 +109,7 @@ class Recomputing:
     def _until_fresh(self, view: str, since: int, token: int, up_to: Version = FRESH) -> list[Refresh]:
         version = self._waiting.hurry(lambda _: (view,), up_to)
         ran = self._waiting.until_view_fresh(view, version, since=since, token=token)
-        if self._recorder.read(partial(lacks, name=view, version=version)):
-            self._recorder.read(partial(_refreshable, view=view))  # it may have stopped meanwhile
+        self._recorder.read(partial(_require_not_stopped, view=view, version=version))
         return ran
 
     def _asked(self, definition: Definition, partition: Sequence[tuple[str, str | None]]) -> Slice:
@@ -166,6 +165,12 @@ def _refreshable(state: State, view: str) -> Definition:
     if why := cannot_run(view, known):
         raise StatementError(why)
     return known.definition
+
+
+def _require_not_stopped(state: State, view: str, version: Version) -> None:
+    """Refuses a view that lacks a change up to a version, as it was suspended, or cannot run any more."""
+    if lacks(state, view, version):
+        _refreshable(state, view)
 
 
 def _versions(state: State, view: str) -> _Versions | None:

@@ -10,22 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headwater.model.view import Definition
-from headwater.spark.jvm.sessions import ZONE
+from headwater.model.view import UTC, Definition
 from headwater.spark.tables import catalog
-
-UTC = "UTC"
-"""The zone of tables that are no views'."""
-
-
-def of_view(definition: Definition) -> str:
-    """The zone in which a view was declared: in it its runs compute."""
-    return dict(definition.settings).get(ZONE, UTC)
 
 
 def of_table(properties: Mapping[str, str]) -> str:
     """The zone of the lake table that has these properties."""
-    return of_view(catalog.read("", properties)) if catalog.MARKER in properties else UTC
+    return catalog.read("", properties).zone if catalog.MARKER in properties else UTC
 
 
 def shows_moments(definition: Definition) -> bool:

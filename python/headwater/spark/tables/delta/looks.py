@@ -13,8 +13,9 @@ from headwater.model.error import RefreshFailed
 from headwater.model.partition import Slice, Value
 from headwater.model.reason import Code, Reason
 from headwater.model.seen import Seen, TableQuestion
+from headwater.model.view import UTC, ZONE
 from headwater.spark.jvm import sql
-from headwater.spark.jvm.sessions import ZONE, Sessions
+from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog, zones
 from headwater.spark.tables.delta.layout import Layout, conflict
@@ -123,7 +124,7 @@ class DeltaLooks:
     def _slices(self, layout: Layout, values: Iterable[Values]) -> list[Slice]:
         """The partitions of some values, as the log spells them."""
         found, names, kinds = list(values), layout.partitioned_by, layout.types
-        zone = zones.of_table(layout.properties) if MOMENT in kinds else zones.UTC
+        zone = zones.of_table(layout.properties) if MOMENT in kinds else UTC
         spelling = self._spellings.setdefault(zone, Spelling(partial(self._ask, zone)))
         for n, kind in enumerate(kinds):
             texts = [each[n] for each in found]

@@ -12,6 +12,7 @@ from headwater.model.error import RefreshFailed
 from headwater.model.partition import Region, Slice
 from headwater.model.reason import Code, Reason
 from headwater.model.seen import Seen, TableQuestion
+from headwater.model.view import UTC
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog, zones
@@ -134,7 +135,7 @@ class IcebergLooks:
         return self._slices(loaded, placed(self._calls.live(loaded.table, loaded.metadata.snapshot)))
 
     def _slices(self, loaded: Loaded, places: Iterable[Placed]) -> list[Slice]:
-        zone = zones.of_table(loaded.metadata.properties) if loaded.spec.shows_moments else zones.UTC
+        zone = zones.of_table(loaded.metadata.properties) if loaded.spec.shows_moments else UTC
         found = dict.fromkeys(
             each
             for placed in places

@@ -22,7 +22,7 @@ from headwater.spark.jvm.counted import Counted, altered
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.tables import catalog, zones
+from headwater.spark.tables import catalog
 from headwater.spark.tables.compaction import Compaction, PutTogether
 from headwater.spark.tables.iceberg import schemas
 from headwater.spark.tables.iceberg.at import At, Metadata
@@ -151,7 +151,7 @@ class IcebergTables(ViewFormat):
     def _published(self, table: JavaObject, launch: Launch, written: Written) -> Replaced:
         definition, staged = launch.definition, written.handle
         try:
-            committed = self._publishing.commit(table, launch, staged, zones.of_view(definition))
+            committed = self._publishing.commit(table, launch, staged, definition.zone)
         except Py4JJavaError as error:
             if self._catalogs.table(definition.view) is None:
                 raise gone(definition.view) from error
