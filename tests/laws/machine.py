@@ -23,7 +23,8 @@ from headwater.engine.decide.flight import Flight, Stage
 from headwater.engine.decide.readiness import Choice, Ready, ready, wake_at
 from headwater.engine.groups.kept import next_publication
 from headwater.engine.record.changes import Finding
-from headwater.engine.requests.coverage import unknown_images
+from headwater.engine.requests.coverage import unknown_images, upstream
+from headwater.engine.requests.limits import STUCK
 from headwater.model.command import Bring, Compute, Launch, Look, Publish
 from headwater.model.command import Command as KernelCommand
 from headwater.model.costs import Estimate
@@ -401,10 +402,14 @@ class Machine:
         return not busy and wake in {next_publication(self.state, each) for each in self.state.published}
 
     def _is_stuck(self, at: int) -> bool:
-        """Whether all that starts next keeps failing, and it may be for want of a table that nobody can look at: a
-        view's table of another format is replaced as a whole, or not at all."""
-        views = [self.state.views[each.view] for each in ready(self.state, at)]
-        return bool(self.state.unreadable) and bool(views) and all(each.failures > MANY for each in views)
+        """Whether all that starts next keeps failing, and it may be for want of a table that nobody can look at, or of
+        a view upstream that does not run: a view's table of another shape is replaced as a whole, or not at all."""
+        names = [each.view for each in ready(self.state, at)]
+        views = [self.state.views[each] for each in names]
+        above = set[str]().union(*(upstream(self.state, each) - {each} for each in names))
+        halted = any(each in self.state.views and self.state.views[each].status in STUCK for each in above)
+        lacking = bool(self.state.unreadable) or halted
+        return lacking and bool(views) and all(each.failures > MANY for each in views)
 
     def settle(self) -> None:
         """Looks at everything until nothing new is found and nothing is pending."""

@@ -38,6 +38,11 @@ BY_EXAMPLE = {
     "who asks for a refresh waits for newer changes": ("test_common_cut.py",),
     "a change passes an older one of another partition that waits": ("test_common_cut.py",),
     "changes that came out unchanged together are not held": ("test_common_cut.py",),
+    "a view that others went past brings no changes": (
+        "engine/requests/prefix.py",
+        "        for table, version in (*own, *brought):\n",
+        "        for table, version in own:\n",
+    ),
     "a view waits for a common cut that its sources never reach": ("test_common_cut.py",),
     "a change starts before an older one of another partition": ("test_common_cut.py",),
     "a run is for changes that a version lacks": ("test_common_cut.py",),

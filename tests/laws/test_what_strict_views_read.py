@@ -4,12 +4,15 @@ was. Random ones hardly find them: each has rare steps."""
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 from cases import A1, A2, change, converged, end, fail_for_good, machine, run_now, start, view
 from reference import wrong
-from test_law_9_no_state_that_never_was import untrue
+from test_law_9_no_state_that_never_was import States, untrue
 
 from headwater.engine.decide.readiness import ready
+from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Altered, Broken, Requested, Resumed, Suspended
+from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason
 
 
@@ -176,6 +179,28 @@ def test_a_view_that_skips_one_of_two_changes_may_show_the_other():
     made.step()
     run_now(made, "r")
     assert not untrue(made)
+    converged(made)
+    assert not wrong(made)
+
+
+def test_a_view_that_others_went_past_brings_the_changes_that_it_ran_for():
+    """``p`` is suspended during two changes of ``t``. Its rows with both of them reach ``a=1`` of ``r``, and ``a=2`` of
+    ``r`` waits for the second one of ``t`` itself."""
+    by_b = evolve(view("r", "a", "t", "p", format="delta", consistency="strict"), dependencies=(
+        Dependency("t", (Occurrence((("a", Same("a")),)),)),
+        Dependency("p", (Occurrence((("a", Same("b")),)),)),
+    ))  # fmt: skip
+    made = machine({"t": "ab"}, view("p", "b", "t", format="delta"), by_b, lakes=["t"])
+    states = States(made)
+    states.follow()
+    made.record(lambda _: Suspended(made.now, "p"))
+    change(made, "t", Slice.of(a="1", b="1"), 5)
+    made.now += 1_000
+    change(made, "t", Slice.of(a="2", b="1"), 6)
+    made.record(lambda _: Resumed(made.now, "p"))
+    assert run_now(made, "p")
+    assert run_now(made, "r")
+    assert not states.follow()
     converged(made)
     assert not wrong(made)
 

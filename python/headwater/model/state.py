@@ -31,6 +31,15 @@ class Status(Enum):
 
 
 @frozen
+class Included:
+    """The first and the last change of a table that came with a refresh."""
+
+    table: str
+    first: Version
+    last: Version
+
+
+@frozen
 class Origin:
     """A recorded change that starts a dependent backfill. Its identity is its version.
 
@@ -38,6 +47,7 @@ class Origin:
     promises are kept; ``None`` when nothing is promised or nobody knows (see ``engine.waits.freshness``).
     ``marked``: it reaches the views too that only marked changes reach.
     ``asked``: nothing changed, somebody asked for it: a backfill. ``code``: of the reason of a refresh for it.
+    ``brings``: of a view that its readers did not wait for, the changes of other tables that came with it.
     """
 
     version: Version
@@ -50,6 +60,7 @@ class Origin:
     marked: bool = False
     asked: bool = False
     code: Code = Code.SOURCE_CHANGED
+    brings: tuple[Included, ...] = ()
 
 
 @frozen

@@ -96,7 +96,7 @@ note = sa.Table(
 )
 
 
-NEWEST = 9
+NEWEST = 10
 """The version of the schema, and of the shape of events and states. Before a first release, none becomes another."""
 
 

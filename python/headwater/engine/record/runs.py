@@ -17,7 +17,7 @@ from headwater.engine.methods.selective import trial
 from headwater.engine.record import pinned_states, queue, readers
 from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover_each, cover_with_news, downstream, together
-from headwater.engine.requests.cut import carried, ended, newest
+from headwater.engine.requests.cut import brought, carried, ended, newest
 from headwater.engine.requests.limits import back_off, follows, gives_up
 from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.succession import inherited, preceded
@@ -25,7 +25,7 @@ from headwater.model.command import Launch
 from headwater.model.event import Failed, Prepared, Published, Reworked
 from headwater.model.partition import WHOLE, Region, Slice, Version, simplified
 from headwater.model.reason import Code, Reason
-from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, ViewState
+from headwater.model.state import Included, Origin, PartitionRecord, Run, State, Status, TableRecord, ViewState
 from headwater.model.work import Totals, only_adds
 
 
@@ -131,6 +131,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
     asked = any(state.origins[origin].asked for _, origins in run.needs for origin in origins)
     holds, first = ended(state, run)
     passed_by(state, view, [origins for _, origins in run.needs])
+    brings = brought(state, run)
     if view.released:  # its readers follow a change of its own
         holds[event.view] = first[event.view] = event.version
     view.holds = holds if WHOLE in run.slices else newest(view.holds, holds)
@@ -155,7 +156,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
     totals.give_up(view)
     if view.status is Status.FAILED:
         view.status, view.reason = Status.ACTIVE, None
-    _tell_all(state, view, event, changed, marked)
+    _tell_all(state, view, event, changed, marked, brings)
 
 
 def _record_partitions(state: State, view: ViewState, run: Run, event: Published, redefined: bool) -> None:
@@ -187,11 +188,13 @@ def _tell_all(
     event: Published,
     changed: list[tuple[Slice, frozenset[Version]]],
     marked: Sequence[Slice],
+    brings: tuple[Included, ...],
 ) -> None:
     """Lets all readers of a view know what a run changed.
 
     Args:
         marked: the slices that somebody asked for with all that is made from them.
+        brings: the changes of other tables that came with it.
     """
     if view.released:
         # What is still pending was not announced to the readers either, so the view stays released
@@ -200,7 +203,9 @@ def _tell_all(
         if changed or marked:
             slices = simplified((*(each for each, _ in changed), *marked))
             verb, code = "was refreshed again", Code.VIEW_REFRESHED
-            again = Origin(event.version, event.at, event.view, verb, slices, marked=bool(marked), code=code)
+            again = Origin(
+                event.version, event.at, event.view, verb, slices, marked=bool(marked), code=code, brings=brings
+            )
             reached, news = cover_with_news(state, event.view, slices, bool(marked))
             request(state, again, reached, reached if marked else news)  # what is asked for runs, changed or not
     for reader in state.index.readers.get(event.view, ()) if changed else ():

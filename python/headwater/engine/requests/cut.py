@@ -15,7 +15,7 @@ from headwater.engine.requests.ahead import prepared_by
 from headwater.engine.requests.reach import Reached
 from headwater.model.event import Skipped, Started
 from headwater.model.partition import WHOLE, Inputs, Version
-from headwater.model.state import Run, State, ViewState
+from headwater.model.state import Included, Run, State, ViewState
 
 Changes = Mapping[str, Version]
 """One change of each table, by its version."""
@@ -87,6 +87,19 @@ def ended(state: State, run: Run) -> tuple[dict[str, Version], dict[str, Version
     if any(state.origins[each].asked for origins in needs for each in origins if each in state.origins):
         first[run.view] = run.version
     return newest(dict(run.holds), carried(state, needs, max)), first
+
+
+def brought(state: State, run: Run) -> tuple[Included, ...]:
+    """The changes that come with a run: those that it is for, and those that came with a view that it reads. One that
+    was asked for, or follows a view by itself, shows all that it reads."""
+    needs = [origins for _, origins in run.needs]
+    known = [state.origins[each] for origins in needs for each in origins if each in state.origins]
+    before = [each for origin in known for each in origin.brings]
+    first = oldest(carried(state, needs, min), *({each.table: each.first} for each in before))
+    last = newest(carried(state, needs, max), *({each.table: each.last} for each in before))
+    if any(each.asked or each.table in state.views for each in known):
+        last = newest(last, dict(run.holds))
+    return tuple(Included(table, first.get(table, change), change) for table, change in last.items())
 
 
 def skipped(state: State, view: ViewState, event: Skipped) -> dict[str, Version]:

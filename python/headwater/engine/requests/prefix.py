@@ -107,10 +107,14 @@ def _origins(needs: Needs) -> set[Version]:
 def _of_tables(
     state: State, changes: Iterable[Version], of: Callable[[Version, Version], Version]
 ) -> Mapping[str, Version]:
-    """The newest of some changes of each table, or the oldest: of those that make another state of their table."""
+    """The newest of some changes of each table, or the oldest: of those that make another state of their table. With a
+    view that its readers went past come changes of what it is made from."""
     found: dict[str, Version] = {}
     for change in changes:
         origin = state.origins[change]
-        if not origin.asked and has_states(state, origin.table):
-            found[origin.table] = of(change, found.get(origin.table, change))
+        own = () if origin.asked else ((origin.table, change),)
+        brought = [(each.table, of(each.first, each.last)) for each in origin.brings]
+        for table, version in (*own, *brought):
+            if has_states(state, table):
+                found[table] = of(version, found.get(table, version))
     return found
