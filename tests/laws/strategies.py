@@ -376,9 +376,10 @@ def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None
             if table in made.world.lake:
                 made.world.roll_back(table)
         case "rearrange" | "clean" | "glance":
-            lakes = sorted(made.world.lake.logs)
-            if lakes:
-                _to_lake(made, kind, lakes[which % len(lakes)], how)
+            lakes, kept = made.world.lake.logs, made.world.versions if kind == "clean" else {}
+            if some := sorted({*lakes, *kept}):
+                name = some[which % len(some)]
+                _to_lake(made, kind, name, how) if name in lakes else _clean_versions(made, name)
         case "record glance":
             if made.glances:
                 looks.record(made, made.glances.pop(which % len(made.glances)))
@@ -431,6 +432,13 @@ def _to_lake(made: Machine, kind: str, table: str, how: int) -> None:
             made.world.lake.logs[table].clean(told=how % 3 < 2, read=how % 3 > 0)
         case "glance" if table not in made.state.unreadable:
             made.glances.append(looks.glance(made, table))
+
+
+def _clean_versions(made: Machine, view: str) -> None:
+    """The clean-up takes all versions of a view in files but the newest."""
+    newest = made.state.tables[view].snapshot if view in made.state.tables else ""
+    known = made.world.versions[view]
+    made.world.versions[view] = {name: each for name, each in known.items() if name == newest}
 
 
 def readable(made: Machine) -> None:
@@ -503,7 +511,8 @@ def _drift(made: Machine, view: str, how: int) -> None:
 
 
 def rename(made: Machine, view: str, to: str) -> None:
-    for each in (made.world.content, made.world.stamps, made.world.newest, made.world.lake.logs):
+    world = made.world
+    for each in (world.content, world.stamps, world.newest, world.lake.logs, world.versions):
         if view in each:
             each[to] = each.pop(view)
     definition = evolve(made.state.views[view].definition, view=to)

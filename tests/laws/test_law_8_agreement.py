@@ -26,16 +26,17 @@ GROUP = "headwater.group"
 
 @st.composite
 def grouped(draw: st.DrawFn) -> Graph:
-    """Graphs of lake tables, in which some views are members of two groups."""
+    """Graphs over lake tables, in which some views are members of two groups. Views are lake tables, or files."""
     graph = draw(of_lakes(st.one_of(graphs(), chains(past=False))))
     names = sorted({each.view for each in graph.views})
     groups = draw(st.fixed_dictionaries({each: st.sampled_from(("", "one", "one", "one", "two")) for each in names}))
+    formats = draw(st.fixed_dictionaries({each: st.sampled_from(("delta", "parquet")) for each in names}))
     plainly = draw(st.sampled_from((True, True, False)))
 
     def member(each: Definition) -> Definition:
         properties = [] if plainly else [*each.properties]
         properties += [(GROUP, groups[each.view])] if groups[each.view] else []
-        return evolve(each, earlier=(), properties=tuple(properties))
+        return evolve(each, earlier=(), properties=tuple(properties), format=formats[each.view])
 
     return evolve(graph, views=tuple(map(member, graph.views)), others=tuple(map(member, graph.others)))
 
@@ -52,6 +53,7 @@ def untrue(made, epoch: Epoch) -> list[str]:
             COUNTED["state not kept"] += 1
             continue
         COUNTED["members"] += 1
+        COUNTED["in files"] += not made.state.views[member.table].definition.storage.commits
         if made.world.lake.held(member.snapshot) != at(made, member.table, snapshots):
             found.append(f"{member} {snapshots}")
     return found
@@ -112,6 +114,7 @@ def test_the_members_of_an_epoch_show_one_state_of_every_table():
     COUNTED.clear()
     holds()
     assert COUNTED["members"] > settings.default.max_examples / 2
+    assert COUNTED["in files"] > COUNTED["members"] / 5
     assert COUNTED["state not kept"] < COUNTED["members"] / 4
 
 

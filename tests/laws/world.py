@@ -48,6 +48,8 @@ class World:
         totals: what each run that left totals read of its sources, and its definition.
         lake: the snapshots of lake tables; ``content`` and ``stamps`` are those of the current ones.
         incarnations: how often each table was made.
+        versions: of views in files, what those versions held that are kept, and the writes that their files are of.
+        damaged: the files that another program changed: a partition of a view, and the write that it was of.
     """
 
     def __init__(self, bases: Mapping[str, Sequence[str]], lakes: Iterable[str] = ()) -> None:
@@ -56,6 +58,8 @@ class World:
         self.stamps: dict[str, Stamps] = {name: {} for name in bases}
         self.lake, self.incarnations = Lake(), Counter(bases.keys())
         self.newest: dict[str, int] = {}
+        self.versions: dict[str, dict[str, tuple[Content, Stamps]]] = {}
+        self.damaged: set[tuple[str, Slice, str]] = set()
         self.publications: list[Publication] = []
         self.kept: dict[int, tuple[Launch, Written]] = {}
         self.evaluates, self.sums, self.by_keys, self.by_changes, self.appended = True, True, 0, 0, 0
@@ -77,6 +81,7 @@ class World:
         copy = World(self.columns)
         copy.content, copy.stamps = deepcopy(self.content, memo), deepcopy(self.stamps, memo)
         copy.lake, copy.incarnations = self.lake.copy(), self.incarnations.copy()
+        copy.versions, copy.damaged = {name: dict(each) for name, each in self.versions.items()}, set(self.damaged)
         copy.newest, copy.writes, copy.totals = dict(self.newest), self.writes, dict(self.totals)
         copy.evaluates, copy.sums = self.evaluates, self.sums
         return copy
@@ -87,6 +92,8 @@ class World:
         """Writes a partition, or deletes it."""
         with self.lock:
             self.writes += 1
+            if partition in self.stamps[table]:
+                self.damaged.add((table, partition, self.stamps[table][partition]))
             if value is None:
                 self.content[table].pop(partition, None)
                 self.stamps[table].pop(partition, None)
@@ -165,7 +172,7 @@ class World:
             self.pause("read", launch)
         self._refuse_other_rows(launch, tables)
         written = self._with_totals(launch, tables, self.written(launch, tables))
-        if (launch.run.kept or launch.run.on) and not launch.definition.storage.commits:
+        if (launch.run.kept or launch.run.on) and not launch.definition.keeps_versions:
             self.kept[launch.run.version] = launch, written
         self.note("wrote")
         return written
@@ -249,13 +256,27 @@ class World:
         return content
 
     def _pinned(self, launch: Launch, source: str, snapshot: str) -> Content:
-        content = self.lake.logs[source].read(snapshot) if source in self.lake else None
+        content = self.lake.logs[source].read(snapshot) if source in self.lake else self.kept_version(source, snapshot)
         if content is None:
             tables = [table for table, _ in launch.run.snapshots]
             raise RefreshFailed(
                 f"{snapshot} of {source} cannot be read any more", code=Code.SOURCE_SNAPSHOT_EXPIRED, look_at=tables
             )
         return content
+
+    def kept_version(self, view: str, snapshot: str) -> Content | None:
+        """What a version of a view in files held; ``None`` if its files are not there any more."""
+        content, stamps = self.versions.get(view, {}).get(snapshot, (None, {}))
+        return None if any((view, *each) in self.damaged for each in stamps.items()) else content
+
+    def _kept(self, launch: Launch) -> str:
+        """Keeps the version of a view in files that is published now, if its versions are kept; its name."""
+        if not launch.definition.keeps_versions:
+            return ""
+        view, name = launch.run.view, f"s{len(self.lake.history)}"
+        self.lake.history[name] = dict(self.content[view])
+        self.versions.setdefault(view, {})[name] = self.lake.history[name], dict(self.stamps[view])
+        return name
 
     def bring(self, launch: Launch, written: Written) -> Written:
         self.pause("bring", launch)
@@ -281,7 +302,7 @@ class World:
             if anew:
                 self.make(view, launch.definition.storage.commits)
             self.commit(view, before.keys() ^ after.keys() | written.handle.keys())
-            snapshot = self.lake.logs[view].published(foreign) if view in self.lake else ""
+            snapshot = self.lake.logs[view].published(foreign) if view in self.lake else self._kept(launch)
             self.publications.append(Publication(view, version, before, dict(after), anew))
             left = set(self.stamps[view].values()) - {f"v{version}"}
             replaced = Replaced([f"{view}/{stamp}" for stamp in left], unchanged, snapshot=snapshot)
@@ -337,7 +358,7 @@ class World:
 
     def remove(self, definition: Definition) -> None:
         with self.lock:
-            for each in (self.content, self.stamps, self.newest, self.lake.logs):
+            for each in (self.content, self.stamps, self.newest, self.lake.logs, self.versions):
                 each.pop(definition.view, None)
 
     def evaluate(

@@ -16,6 +16,7 @@ from headwater.model.state import Run
 from headwater.model.work import LeftTotals, Totals, WholeView
 from headwater.spark.jvm.facts import Asked, Fact, FoundPartition
 from headwater.spark.jvm.wire import Failure, FailureKind
+from headwater.spark.process import sweep
 from headwater.spark.process.sweep import Sweeper
 from headwater.spark.tables.files import FileTables
 from headwater.spark.tables.registry import Formats
@@ -90,6 +91,24 @@ def test_orphans_are_noted_and_go_later(store):
     files = Files({"v": ["file:/w/v/.v4/data"]}, {"file:/w/v": [".v4", ".v7", ".v60", "other"]})
     sweeper(store, files).sweep()
     assert store.discarded("v", NOW + 1) == ["file:/w/v/.v7"] and not files.deleted
+
+
+def test_the_list_of_the_newest_version_stays_also_if_it_made_no_partition(store):
+    files = Files({"v": ["file:/w/v/.v4/data"]}, {"file:/w/v": [".v4", ".v7"]})
+    made = sweeper(store, files)
+    made._recorder.read(lambda state: state).tables["v"].highest = 7
+    made.sweep()
+    assert store.discarded("v", NOW + 1) == []
+
+
+def test_what_an_epoch_names_stays_however_long_that_is(store, monkeypatch):
+    """``v`` was replaced twice, three hours and one hour ago. An epoch names the version between."""
+    monkeypatch.setattr(sweep, "kept_since", lambda state, view, now: NOW - 2 * HOUR)
+    files = Files({"v": ["file:/w/v/.v4/data"]}, {"file:/w/v": []})
+    store.discard("v", ["file:/w/v/.v1/data"], NOW - 3 * HOUR)
+    store.discard("v", ["file:/w/v/.v2/data"], NOW - HOUR - 1)
+    sweeper(store, files).sweep()
+    assert files.deleted == ["file:/w/v/.v1/data"]
 
 
 @pytest.mark.parametrize(

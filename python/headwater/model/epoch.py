@@ -10,7 +10,8 @@ from headwater.model.partition import Version
 from headwater.model.timetable import Timetable
 
 _NUMBERED = re.compile(r"([1-9]\d*|0(?=@))[@.].*")
-"""Snapshots of lake tables begin with a number: ``7@a242:90`` of Delta, ``532.1.0`` of Iceberg. 0 is none there."""
+"""Snapshots of lake tables begin with a number: ``7@a242:90`` of Delta, ``532.1.0`` of Iceberg. So do kept versions of
+views in files: ``1790000000000@@file:/shop.db/by_day``. 0 is none there."""
 
 
 @frozen

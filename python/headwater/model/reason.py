@@ -54,7 +54,6 @@ class Code(Enum):
     # Why a group has no newer epoch.
     GROUP_APART = "group.apart"
     GROUP_UNFILLED = "group.unfilled"
-    GROUP_FORMAT = "group.format"
 
     # What a view misses although it is refreshed.
     FRESHNESS_LATE = "freshness.late"

@@ -121,6 +121,12 @@ class Definition:
         return Format.of(self.format)
 
     @property
+    def keeps_versions(self) -> bool:
+        """Whether readers can read older versions of it. A lake table has them, and files have those of a member of a
+        group."""
+        return self.storage.commits or (self.storage.listed and self.policy.group is not None)
+
+    @property
     def reads_ahead(self) -> bool:
         """Whether a refresh can read rows of other refreshes before their publication.
 

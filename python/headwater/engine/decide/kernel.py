@@ -18,7 +18,7 @@ from attrs import evolve
 from headwater.engine.decide.flight import Flight, Flights, Stage, bases, published, seen, unpinned
 from headwater.engine.decide.readiness import Choice, regrouped, skipped, unneeded, unspread_images
 from headwater.engine.decide.starting import Capacity, decided, next_start
-from headwater.engine.groups.epochs import convenes_at, differing, next_epoch
+from headwater.engine.groups.epochs import KEEPS, convenes_at, differing, next_epoch, unkept
 from headwater.engine.groups.kept import next_publication
 from headwater.engine.methods.basis import strict
 from headwater.engine.methods.choice import refusal
@@ -27,8 +27,19 @@ from headwater.engine.requests.coverage import images_of_readers
 from headwater.engine.requests.limits import AHEAD, GRACE, overdue
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Publish, Record, Release
 from headwater.model.epoch import Epoch
-from headwater.model.event import FRESH, Convened, EngineLost, EpochMade, EpochPublished, Failed, Prepared, Reworked
+from headwater.model.event import (
+    FRESH,
+    Convened,
+    EngineLost,
+    EpochMade,
+    EpochPublished,
+    Failed,
+    Prepared,
+    Requested,
+    Reworked,
+)
 from headwater.model.name import anywhere
+from headwater.model.partition import WHOLE
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.model.work import NoMethod, whole
@@ -215,9 +226,11 @@ def _publication(state: State, now: int) -> Record | None:
 
 def _epoch(state: State, now: int) -> Record | None:
     """Makes the next epoch of a group whose members agree on a newer state. A group whose members do not agree for too
-    long convenes."""
+    long convenes. A view in files that keeps no version yet is refreshed, so that it has one."""
     groups, apart = regrouped(state), state.index.apart
     for group in sorted(groups):
+        if (name := unkept(state, group)) is not None:
+            return Record(Requested(now, FRESH, name, (WHOLE,), KEEPS, downstream=False))
         found = next_epoch(state, group, now)
         if isinstance(found, Epoch):
             return Record(EpochMade(now, group, differing(state, group, found)))

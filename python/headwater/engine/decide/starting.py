@@ -63,7 +63,7 @@ def decided(state: State, choice: Choice, version: Version, now: int) -> Decisio
     """The run of what was chosen."""
     chosen, view = choice.ready, state.views[choice.ready.view]
     definition, method = view.definition, choose_method(state, chosen.view, chosen.slices)
-    work, commits = method.offer.work, definition.storage.commits
+    work = method.offer.work
     # A trailing edge cuts what a run reads, and so what it would keep of a scan for others.
     scans = isinstance(work, Whole) and not work.leaves_totals and not definition.policy.trailing_edge
     reads = basis(state, definition)
@@ -76,7 +76,7 @@ def decided(state: State, choice: Choice, version: Version, now: int) -> Decisio
         work,
         reason(state, chosen.origins),
         # Of an unsure view the warehouse tells which partitions a run has to remove.
-        kept=choice.kept and not commits and not view.unsure,
+        kept=choice.kept and not definition.keeps_versions and not view.unsure,
         shared=choice.shared if scans else (),
         snapshots=reads.snapshots,
         foreseen=method.cost.seconds,

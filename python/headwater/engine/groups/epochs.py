@@ -17,15 +17,16 @@ from headwater.engine.requests.coverage import unresolved
 from headwater.engine.requests.cut import newest, oldest
 from headwater.engine.requests.spans import Walk, has_states
 from headwater.model.epoch import Epoch, TableState
-from headwater.model.format import FORMATS
 from headwater.model.index import Apart, StateSpan
 from headwater.model.partition import Version
 from headwater.model.reason import Code, Reason
-from headwater.model.state import State
-from headwater.model.view import Definition
+from headwater.model.state import State, Status
 
 UNPROMISED = 60_000
 """The freshness (ms) that counts for a group in which no member promises one."""
+
+KEEPS = "keeps its versions from now on, as a member of a group"
+"""Why a view in files is refreshed that joined a group."""
 
 
 def members(state: State, group: str) -> tuple[str, ...]:
@@ -58,6 +59,18 @@ def next_epoch(state: State, group: str, now: int) -> Epoch | Reason | None:
     ):
         return None if first is None else Reason(Code.GROUP_APART, _said(state, first))
     return Epoch(state.numbered + 1, now, found, shown)
+
+
+def unkept(state: State, group: str) -> str | None:
+    """A member in files that has rows, and no version that is kept of them; ``None`` if there is none, or each such
+    member is to be refreshed anyway."""
+    for name in members(state, group):
+        view, record = state.views[name], state.tables[name]
+        files = view.definition.keeps_versions and not view.definition.storage.commits
+        runs = name in state.running or view.pending or view.status is not Status.ACTIVE
+        if files and record.highest and not record.pinned and not runs:
+            return name
+    return None
 
 
 def differing(state: State, group: str, epoch: Epoch) -> Epoch:
@@ -104,15 +117,6 @@ def shows(state: State, group: str, version: Version) -> bool:
     return min((*_together(walks).until.values(), *owed), default=inf) > version
 
 
-def without_versions(definition: Definition) -> str:
-    """What to say of a view whose older versions cannot be read."""
-    others = " or ".join(each.name for each in FORMATS if each.holds_views and each.snapshots and each.commits)
-    return (
-        f"{definition.view} is stored USING {definition.format}, which keeps no older versions to read; a member of a "
-        f"group needs {others}"
-    )
-
-
 # --- inside
 
 
@@ -143,10 +147,8 @@ def _unfit(state: State, name: str, tables: Iterable[str]) -> Reason | None:
         return why
     if not record.highest:
         return Reason(Code.GROUP_UNFILLED, f"{name} was not filled yet")
-    if not record.pinned and view.definition.storage.commits:
-        return Reason(Code.GROUP_UNFILLED, f"{name} has its format only after its next refresh")
     if not record.pinned:
-        return Reason(Code.GROUP_FORMAT, without_versions(view.definition))
+        return Reason(Code.GROUP_UNFILLED, f"{name} keeps versions only from its next refresh on")
     return next(iter(loose(state, name, list(tables)).values()), None)
 
 

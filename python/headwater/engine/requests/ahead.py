@@ -34,7 +34,7 @@ def prepared_by(state: State, view: str) -> Run | None:
 
 def prepares(state: State, run: Run, definition: Definition) -> bool:
     """Whether a run is to be prepared before it is published."""
-    return not definition.storage.commits and (run.kept or awaits_publication(state, run))
+    return not definition.keeps_versions and (run.kept or awaits_publication(state, run))
 
 
 def may_be_read(state: State, run: Run, event: Prepared) -> bool:

@@ -83,7 +83,7 @@ def _sizes(state: State, name: str) -> tuple[int, int]:
     kept."""
     view = state.views[name]
     redefined = any(state.origins[origin].definition for origins in view.pending.values() for origin in origins)
-    if view.definition.storage.commits or (redefined and view.costs.estimate is None):
+    if view.definition.keeps_versions or (redefined and view.costs.estimate is None):
         return 0, 0
     return expected_sizes(state, name, view.pending or (WHOLE,))
 

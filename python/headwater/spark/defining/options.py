@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from headwater.engine.groups.epochs import without_versions
 from headwater.model.error import DefinitionError
 from headwater.model.format import FORMATS, Format
 from headwater.model.name import SESSION_CATALOG, PathName, TableName, loosely, named, short
@@ -73,16 +72,13 @@ def _refused(view: str, why: str) -> DefinitionError:
     return DefinitionError("PROPERTY", why, view)
 
 
-def require_versions(definition: Definition) -> Definition:
-    """The same definition, if readers can read older versions of it, or need none.
+def require_group(definition: Definition) -> Definition:
+    """The same definition, if it names no times of a publication, or those of a group.
 
     Raises:
-        DefinitionError: it is to be a member of a group, and its format keeps no older versions; or it names times of a
-            publication, and no group, or no zone that is known.
+        DefinitionError: it names times, and no group, or no zone that is known.
     """
-    policy, storage = definition.policy, definition.storage
-    if policy.group is not None and not (storage.commits and storage.snapshots):
-        raise _refused(definition.view, f"'headwater.group': {without_versions(definition)}")
+    policy = definition.policy
     if policy.publish is None:
         return definition
     if policy.group is None:

@@ -106,6 +106,7 @@ class Pin:
         columns: for each column of the table now an expression over those of the snapshot; none: they are the same.
         rows: the name of changed rows of the table, which the shim reads in one of its places after the other.
         files: whether it is a table of files.
+        root: of a view in files, the directory that keeps its versions; empty: it is no such view.
         live: whether it is read as it is at that moment.
         until: a condition on its rows; empty: all are read.
     """
@@ -114,6 +115,7 @@ class Pin:
     columns: tuple[tuple[str, str], ...] = ()
     rows: str | None = None
     files: bool = False
+    root: str = ""
     live: bool = False
     until: str = ""
 

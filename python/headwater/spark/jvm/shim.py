@@ -347,6 +347,12 @@ class Shim:
         rows = self._call("FileSnapshots.added", session._jsparkSession, table, since, until)
         return None if rows is None else DataFrame(rows, session)
 
+    def version_rows(self, session: SparkSession, view: str, root: str, version: str, other: str) -> DataFrame | None:
+        """The rows of those partitions of a version of a view that another version has in other files; ``None`` if one
+        of them is gone."""
+        rows = self._call("FileVersions.rows", session._jsparkSession, view, root, version, other)
+        return None if rows is None else DataFrame(rows, session)
+
     def needs(self, frame: DataFrame) -> dict[str, Extract]:
         """The part that a query needs of each table that it reads, by the table's name, as far as that is known."""
         return wire.decode(self._call("Scans.needs", frame._jdf), dict[str, Extract])

@@ -239,13 +239,14 @@ class Spent:
 
 @frozen
 class PublishedPartition:
-    """A partition to publish; ``was`` is the fingerprint of files that hold the same rows."""
+    """A partition to publish, with the fingerprint of its files; ``was`` is that of files that hold the same rows."""
 
     spec: Spec
     location: str
     rows: int
     bytes: int
     was: str | None = None
+    fingerprint: str = ""
 
 
 @frozen
@@ -259,7 +260,12 @@ class Shape:
 
 @frozen
 class Publication:
-    """A request to move a view's pointers: those of ``partitions``, or else the table's own to a ``location``."""
+    """A request to move a view's pointers: those of ``partitions``, or else the table's own to a ``location``.
+
+    Attributes:
+        root: the view's directory, if this version is to be kept; ``None``: it is not.
+        since: the version on record, of which the files of the partitions that stay are known.
+    """
 
     table: str
     owner: str
@@ -270,7 +276,10 @@ class Publication:
     rows: int | None = None
     bytes: int | None = None
     was: str | None = None
+    fingerprint: str = ""
     shape: Shape | None = None
+    root: str | None = None
+    since: str | None = None
 
 
 @frozen

@@ -43,12 +43,13 @@ class Sweeper:
                 log.warning("old versions of %s stay until the next check: %s", definition.view, why, exc_info=told)
 
     def _sweep(self, definition: Definition, now: int) -> None:
-        due = self._store.discarded(definition.view, now - definition.policy.retain)
+        since = self._recorder.read(partial(kept_since, view=definition.view, now=now))
+        until = now - definition.policy.retain
+        due = self._store.discarded(definition.view, until if since is None else min(until, since))
         orphans = self._orphans(definition, now) if definition.root else []
         tables = self._formats.of_view(definition)
         if self._recorder.read(partial(_writes_for_long, definition=definition, now=now)):
             return
-        since = self._recorder.read(partial(kept_since, view=definition.view, now=now))
         if tables.expire(definition, due, since):
             self._store.removed(due)
         self._remove_given_up(definition)
@@ -86,7 +87,7 @@ def _given_up(state: State, view: str) -> Version:
 def _live(state: State, view: str) -> tuple[Run | None, set[Version], Version]:
     """The run of a view, the versions of the partitions that are published or being written, and the highest one."""
     record, run = state.tables.get(view), state.running.get(view)
-    live = {known.version for known in record.partitions.values()} if record else set()
+    live = {known.version for known in record.partitions.values()} | {record.highest} if record else set()
     return run, live if run is None else {*live, run.version}, state.highest
 
 

@@ -73,7 +73,7 @@ class SparkWarehouse:
                     edge = self._edge(session, launch)
                 with trailing_edge.up_to(session, pins, definition, edge), self._near.trusted():
                     written = self._computed(launch, session, sees, edge)
-        if not definition.storage.commits:
+        if not definition.keeps_versions:
             self._memory.offer(launch, written)
         return written
 

@@ -31,7 +31,7 @@ from headwater.runtime.recorder import Recorder
 from headwater.runtime.wait import SharedLooks, Waiting
 from headwater.spark.defining.analyse import Analyst, require_followed
 from headwater.spark.defining.jobs import Jobs, messages
-from headwater.spark.defining.options import require_versions
+from headwater.spark.defining.options import require_group
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.settings import check_settings
@@ -307,7 +307,7 @@ class Statements:
         differs = altered.dependencies != definition.dependencies or edged(altered) != edged(definition)
         if differs or altered.policy.method != definition.policy.method:
             require_followed(altered)  # other properties may change where a view cannot be followed any more
-        require_versions(altered)
+        require_group(altered)
         session = self._sessions.of_table()
         catalog.store(session, altered, definition)
         why = "follows its sources again" if follows_again else "depends on its sources in another way"

@@ -23,7 +23,7 @@ from headwater.spark.jvm.settings import EPOCH
 from headwater.spark.observing.observer import Observer
 from headwater.spark.statements.view_names import Names
 
-LASTING = (Code.CUT_RELEASED, Code.CUT_PROPAGATE, Code.CUT_UNKNOWN, Code.GROUP_FORMAT)
+LASTING = (Code.CUT_RELEASED, Code.CUT_PROPAGATE, Code.CUT_UNKNOWN)
 """Why a group has no newer epoch, whatever is waited for."""
 
 Pins = Callable[[Mapping[str, str]], Mapping[str, Pin]]

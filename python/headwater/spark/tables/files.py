@@ -41,6 +41,9 @@ from headwater.spark.tables.table_format import ViewFormat
 _SNAPSHOT = re.compile(r"\d+ [0-9a-f]{32}")
 """A number of files, and a digest of them (``FileSnapshots.scala``)."""
 
+_VERSION = re.compile(r"(\d+)@@(.+)")
+"""A version of a view, and the directory that keeps it (``FileVersions.scala``)."""
+
 
 @frozen
 class Files:
@@ -87,9 +90,14 @@ class FileTables(ViewFormat):
 
     def pin(self, table: str, snapshot: str) -> Pin | None:
         """How to read the files that a table had, if they are there; ``None`` if it had another format."""
+        if (kept := _VERSION.fullmatch(snapshot)) is not None:
+            return Pin(kept[1], root=kept[2])
         return Pin(snapshot, files=True) if _SNAPSHOT.fullmatch(snapshot) else None
 
     def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
+        before, after = _VERSION.fullmatch(since), _VERSION.fullmatch(until)
+        if before is not None and after is not None:
+            return self._between(session, table, before, after)
         rows = self._shim.added_files(session, table, since, until)
         if rows is None:
             raise ChangesUnknown(
@@ -123,12 +131,22 @@ class FileTables(ViewFormat):
         made = tuple(evolve(known[each], fingerprint=file.fingerprint) for each, file in files.items())
         removed = view_tables.emptied(launch, files, self.look)
         request = wire.Publication(run.view, definition.owner, run.version)
+        if definition.keeps_versions:
+            before = _VERSION.fullmatch(dict(run.snapshots).get(run.view, ""))
+            request = evolve(request, root=definition.root, since=before[1] if before is not None else None)
         parts = [_part(each, files[each.slice], launch.existing.get(each.slice)) for each in made]
         if columns:
             request = evolve(request, partitions=tuple(parts), removed=tuple(map(sql.spec, removed)))
         else:
             [part] = parts
-            request = evolve(request, location=part.location, rows=part.rows, bytes=part.bytes, was=part.was)
+            request = evolve(
+                request,
+                location=part.location,
+                rows=part.rows,
+                bytes=part.bytes,
+                was=part.was,
+                fingerprint=part.fingerprint,
+            )
         found = Files(request, {file.location: each for each, file in files.items()})
         return Written(made, removed, found, measured=Measured(sum(file.bytes for file in files.values())))
 
@@ -159,7 +177,8 @@ class FileTables(ViewFormat):
                 raise view_tables.taken(definition.view)
         root = paths.plain(definition.root)
         superseded = [path for path in answer.superseded if path not in places and paths.plain(path) != root]
-        return Replaced([*superseded, *left], frozenset(places[each] for each in answer.unchanged), reshaped)
+        kept = f"{launch.run.version}@@{definition.root}" if request.root is not None else ""
+        return Replaced([*superseded, *left], frozenset(places[each] for each in answer.unchanged), reshaped, kept)
 
     def published(self, definition: Definition) -> set[str] | None:
         """The places where the catalog points for a view now, and all directories that these are in; ``None`` if it has
@@ -190,6 +209,14 @@ class FileTables(ViewFormat):
         return True
 
     # --- inside
+
+    def _between(self, session: SparkSession, view: str, before: re.Match[str], after: re.Match[str]) -> ChangedRows:
+        """The rows of the partitions of a view that have other files in one version than in another one."""
+        came = self._shim.version_rows(session, view, after[2], after[1], before[1])
+        went = self._shim.version_rows(session, view, before[2], before[1], after[1])
+        if came is None or went is None or before[2] != after[2]:
+            raise ChangesUnknown(Code.SOURCE_SNAPSHOT_EXPIRED, f"a version of {view} is not there any more")
+        return ChangedRows(came, went)
 
     def _asked(self, look: TableQuestion) -> Asked:
         """A look by value misses partitions of other names, so it is good only for tables that have none."""
@@ -276,7 +303,7 @@ def _part(made: Made, file: wire.Directory, known: PartitionRecord | None) -> wi
     """A partition to publish. If it holds the rows that the record says it held, ``was`` is the fingerprint of the
     files that must be found in its place: of others, readers may have seen other rows."""
     was = known.fingerprint if known is not None and view_tables.is_same(made, known) else None
-    return wire.PublishedPartition(sql.spec(made.slice), file.location, made.rows, file.bytes, was)
+    return wire.PublishedPartition(sql.spec(made.slice), file.location, made.rows, file.bytes, was, file.fingerprint)
 
 
 def _by_value(partitions: Iterable[FoundPartition]) -> dict[Slice, list[FoundPartition]]:

@@ -20,6 +20,7 @@ import org.apache.spark.sql.headwater.Access
  * @param columns for each column of the table now an expression over those of the snapshot; none: they are the same
  * @param rows the name of changed rows of the table ([[StandIns]]): each place where it is read is left open ([[Terms]])
  * @param files whether it is a table of files ([[FileSnapshots]])
+ * @param root of a view in files, the directory that keeps its versions ([[FileVersions]]); empty: it is no such view
  * @param live whether it is read as it is at that moment
  * @param until a condition on its rows; empty: all are read
  */
@@ -28,6 +29,7 @@ final case class Pin(
     columns: Seq[Seq[String]],
     rows: Option[String] = None,
     files: Boolean = false,
+    root: String = "",
     live: Boolean = false,
     until: String = "")
 
@@ -68,9 +70,11 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
     } else if (pin.rows.nonEmpty) {
       val all = parts(relation, name)
       SubqueryAlias(all, StandIns.place(pin.rows.get, name, all))
-    } else if (pin.files)
+    } else if (pin.root.nonEmpty)
+      SubqueryAlias(parts(relation, name), FileVersions.read(session, name, pin.root, pin.version, options(relation)))
+    else if (pin.files)
       SubqueryAlias(parts(relation, name),
-        FileSnapshots.read(session, name, pin.version, relation.options.asCaseSensitiveMap.asScala.toMap))
+        FileSnapshots.read(session, name, pin.version, options(relation)))
     else if (pin.version.isEmpty) {
       val read = relation.clone().asInstanceOf[UnresolvedRelation]
       read.setTagValue(AsItIs, ())
@@ -83,6 +87,8 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
         SubqueryAlias(parts(relation, name), Project(columns, old))
       }
     }
+
+  private def options(relation: UnresolvedRelation): Map[String, String] = relation.options.asCaseSensitiveMap.asScala.toMap
 
   /** All parts of a name, as Spark has them: a query may qualify a column with more of them than it names the table by. */
   private def parts(relation: UnresolvedRelation, key: String): Seq[String] = Names.named(key) match {

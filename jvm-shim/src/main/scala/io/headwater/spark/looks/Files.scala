@@ -52,6 +52,12 @@ object Files {
     sideBySide(partitions)(_.placed(exists(conf, _)))
   }
 
+  /** The files of directories, under names that tell one from another. */
+  private[spark] def listed(session: SparkSession, directories: Seq[Path]): Seq[Seq[(String, FileStatus)]] = {
+    val conf = Access.classic(session).sessionState.newHadoopConf()
+    sideBySide(directories)(data(conf, _))
+  }
+
   private def sideBySide[A, B](all: Seq[A])(look: A => B): Seq[B] =
     if (all.size < 32) all.map(look) else all.par.map(look).seq
 

@@ -11,9 +11,10 @@ import org.apache.spark.sql.headwater.Access
 import org.apache.spark.sql.hive.headwater.Metastore
 import org.apache.spark.sql.types.StructType
 
-/** A partition to publish; `was` is the fingerprint of files that hold the same rows. */
+/** A partition to publish, with the fingerprint of its files; `was` is the fingerprint of files that hold the same rows. */
 final case class PublishedPartition(
-    spec: Map[String, String], location: String, rows: Long = 0, bytes: Long = 0, was: Option[String] = None)
+    spec: Map[String, String], location: String, rows: Long = 0, bytes: Long = 0, was: Option[String] = None,
+    fingerprint: String = "")
 
 /** What the table of a view must be. */
 final case class Shape(columns: String, partitioned_by: Seq[String], format: String)
@@ -21,6 +22,9 @@ final case class Shape(columns: String, partitioned_by: Seq[String], format: Str
 /**
  * Files that a view is to consist of: those of `partitions`, which take the place of these and of the `removed` ones, or,
  * of an unpartitioned view, those at a `location`.
+ *
+ * @param root the view's directory, if this version is to be kept ([[FileVersions]]); none: it is not
+ * @param since the version on record, whose list tells the files of the partitions that stay
  */
 final case class PublicationRequest(
     table: String,
@@ -32,7 +36,10 @@ final case class PublicationRequest(
     rows: Option[Long] = None,
     bytes: Option[Long] = None,
     was: Option[String] = None,
-    shape: Option[Shape] = None)
+    fingerprint: String = "",
+    shape: Option[Shape] = None,
+    root: Option[String] = None,
+    since: Option[String] = None)
 
 sealed trait PublicationAnswer
 
@@ -88,7 +95,8 @@ object Publication {
       case None =>
         val catalog = Access.classic(session).sharedState.externalCatalog
         val part = PublishedPartition(
-          Map.empty, asked.location.get, asked.rows.getOrElse(0), asked.bytes.getOrElse(0), asked.was)
+          Map.empty, asked.location.get, asked.rows.getOrElse(0), asked.bytes.getOrElse(0), asked.was, asked.fingerprint)
+        keep(session, asked, Seq(part), Nil)
         val same = unchanged(session, Seq(part -> table.storage.locationUri))
         val (place, property) = (uri(part.location), Version -> asked.version.toString)
         if (!Metastore.move(catalog, table.identifier, place, property, statistics(part))) {
@@ -110,6 +118,10 @@ object Publication {
     current.values.flatMap(_.parameters.get(Version)).map(_.toLong).filter(_ > asked.version).maxOption match {
       case Some(higher) => Fenced(higher)
       case None =>
+        if (asked.root.nonEmpty) {
+          val replaced = (written.map(_.spec) ++ asked.removed).toSet
+          keep(session, asked, asked.partitions, catalog.listPartitions(database, name).filterNot(each => replaced(each.spec)))
+        }
         val same = unchanged(session, asked.partitions.map(part => part -> current.get(part.spec).flatMap(_.storage.locationUri)))
         val (altered, created) = written.partition(each => current.contains(each.spec))
         if (created.nonEmpty) catalog.createPartitions(database, name, created, ignoreIfExists = false)
@@ -120,6 +132,21 @@ object Publication {
         Superseded(superseded(current.values.flatMap(_.storage.locationUri).toSeq, written.flatMap(_.storage.locationUri)), same)
     }
   }
+
+  /** Lists where the partitions of a version lie: those that it makes, and those that stay. */
+  private def keep(
+      session: SparkSession, asked: PublicationRequest, made: Seq[PublishedPartition], stay: Seq[CatalogTablePartition]): Unit =
+    asked.root.foreach { root =>
+      val before = asked.since.flatMap(FileVersions.known(session, root, _)).toSeq.flatMap(_.partitions)
+      val known = before.map(each => (each.spec, each.location) -> each).toMap
+      val places = stay.map(each => (each.spec, each.storage.locationUri.map(new Path(_).toString).getOrElse("")))
+      val states = Files.states(session, places.filterNot(known.contains).map { case (_, place) => Some(new Path(place)) })
+      val looked = places.filterNot(known.contains).zip(states).map { case (at @ (spec, place), state) =>
+        at -> KeptPartition(spec, place, state.fingerprint, state.bytes)
+      }.toMap
+      val own = made.map(each => KeptPartition(each.spec, each.location, each.fingerprint, each.bytes))
+      FileVersions.keep(session, root, asked.version, KeptVersion(own ++ places.map(at => known.getOrElse(at, looked(at)))))
+    }
 
   /** Drops partitions and no others: Hive takes a dot in a value for any character, and drops `1-0` with `1.0`. */
   private def forget(catalog: ExternalCatalog, table: CatalogTable, dropped: Seq[Map[String, String]]): Unit = {
@@ -139,7 +166,7 @@ object Publication {
 
   /** Where what is published lies whose place, as it is before, holds the files that were said to be there. */
   private def unchanged(session: SparkSession, places: Seq[(PublishedPartition, Option[URI])]): Seq[String] = {
-    val compared = places.collect { case (part @ PublishedPartition(_, _, _, _, Some(_)), Some(old)) => part -> new Path(old) }
+    val compared = places.collect { case (part, Some(old)) if part.was.nonEmpty => part -> new Path(old) }
     val states = Files.states(session, compared.map(each => Some(each._2)))
     compared.zip(states).collect { case ((part, _), state) if part.was.contains(state.fingerprint) => part.location }
   }

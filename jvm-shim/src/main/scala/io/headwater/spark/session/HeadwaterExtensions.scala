@@ -15,6 +15,7 @@ class HeadwaterExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPostHocResolutionRule(session => UncachedFiles(session))
     extensions.injectPostHocResolutionRule(session => FilesInDriver(session))
     extensions.injectHintResolutionRule(session => PublishedSnapshot(session)) // the next one puts relations out of sight
+    extensions.injectHintResolutionRule(session => VersionAsOf(session))
     extensions.injectHintResolutionRule(session => PinnedSnapshots(session))
     extensions.injectHintResolutionRule(session => ConsistentReads(session))
     extensions.injectHintResolutionRule(session => WatchedProcedures(session))
