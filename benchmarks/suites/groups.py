@@ -70,6 +70,31 @@ def agreement(asked: Namespace) -> Report:
     return Report(figures, found)
 
 
+def load(asked: Namespace) -> Report:
+    """Two writers, eight views in two groups, and three readers, while engines are killed. Views in each format."""
+    reads = asked.size.of(3_400, 200, 3)
+    figures, details = [], {}
+    with bar("formats", len(lakes.USING)) as step:
+        for name, using in lakes.USING.items():
+            with lakes.lake(MANY_VIEWS, module="benchmarks.parts.group_load") as worker:
+                place = f"{lakes.CATALOGS[name]}.load"
+                worker.run(f"CREATE NAMESPACE {place}", f"USE {place}")
+                worker.call("make", using, "delta" if name == "files" else using)
+                found = worker.call("play", reads)
+            apart = [each for each in found["found"] if len({*each}) != 1]
+            states = {each[0] for each in found["found"]}
+            figures += [
+                figure(f"views in {name}: reads", len(found["found"])),
+                figure(f"views in {name}: reads in which views disagree", len(apart), most=0),
+                figure(f"views in {name}: numbers that were read", len(states)),
+                figure(f"views in {name}: engines killed", found["kills"]),
+                figure(f"views in {name}: reads that failed as an engine was killed", len(found["failed"]["reads"])),
+            ]
+            details[name] = {**found, "found": apart}
+            step()
+    return Report(figures, details)
+
+
 def lag(asked: Namespace) -> Report:
     """Eight views of a table that a program appends to: in a group, without one, and refreshed one after the other.
 
@@ -82,4 +107,4 @@ def lag(asked: Namespace) -> Report:
     return Report(group_lag.figures(found), {"seconds": seconds, **told, "found": found})
 
 
-CASES = {"reads": reads, "agreement": agreement, "lag": lag}
+CASES = {"reads": reads, "agreement": agreement, "load": load, "lag": lag}

@@ -30,6 +30,7 @@ HERE = (
     "choices pairs",
     "groups agreement",
     "groups lag",
+    "groups load",
     "groups reads",
     "looks named",
     "looks noticing",
