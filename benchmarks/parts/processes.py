@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ENGINE = "headwater.spark.process.engine_process"
+"""What the command of an engine names."""
 PATIENCE = 60
 """Seconds in which an engine must have started."""
 
@@ -29,7 +30,8 @@ def engine_of(pid: int) -> int:
 def running_engine(pid: int) -> int | None:
     """The engine process below a program, if there is one now."""
     for each in descendants(pid):
-        if ENGINE in (command := _command(each)) and command[0].startswith("python"):
+        command, *words = _command(each)
+        if command.startswith("python") and any(ENGINE in word for word in words):
             return each
     return None
 

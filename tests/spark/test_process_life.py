@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from processes import SALES, SLOW, SPIN, Home, Session, engine_of, is_alive, until
 
+from benchmarks.parts.processes import running_engine
 from headwater.model.event import EngineLost
 from headwater.runtime.loop import ALIVE
 from headwater.store.sql_store import SqlStore
@@ -174,6 +175,7 @@ def test_headwater_run_once_drains(home: Home) -> None:
     with runs(home) as runner:
         engine = until(lambda: engine_of(runner.pid), "an engine")
         assert "keeping views fresh" in runner.stdout.readline()
+        assert running_engine(runner.pid) == engine, "benchmarks find the engine, too"
         runner.send_signal(signal.SIGINT)
         assert runner.wait(30) == 0
         assert not is_alive(engine)
