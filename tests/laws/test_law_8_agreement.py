@@ -47,7 +47,8 @@ def untrue(made, epoch: Epoch) -> list[str]:
     found = []
     for member in epoch.members:
         tables = upstream(made.state, member.table)
-        if any(made.unseen(each) for each in tables & made.state.views.keys()):
+        views = tables & made.state.views.keys()
+        if views & made.world.foreign and any(made.unseen(each) for each in views):
             continue  # another program wrote a view's table, and no look has noticed it yet
         if not all(snapshots.get(each) for each in tables - made.state.views.keys()):
             COUNTED["state not kept"] += 1

@@ -50,6 +50,7 @@ class World:
         incarnations: how often each table was made.
         versions: of views in files, what those versions held that are kept, and the writes that their files are of.
         damaged: the files that another program changed: a partition of a view, and the write that it was of.
+        foreign: the tables that a program wrote.
     """
 
     def __init__(self, bases: Mapping[str, Sequence[str]], lakes: Iterable[str] = ()) -> None:
@@ -60,6 +61,7 @@ class World:
         self.newest: dict[str, int] = {}
         self.versions: dict[str, dict[str, tuple[Content, Stamps]]] = {}
         self.damaged: set[tuple[str, Slice, str]] = set()
+        self.foreign: set[str] = set()
         self.publications: list[Publication] = []
         self.kept: dict[int, tuple[Launch, Written]] = {}
         self.evaluates, self.sums, self.by_keys, self.by_changes, self.appended = True, True, 0, 0, 0
@@ -82,6 +84,7 @@ class World:
         copy.content, copy.stamps = deepcopy(self.content, memo), deepcopy(self.stamps, memo)
         copy.lake, copy.incarnations = self.lake.copy(), self.incarnations.copy()
         copy.versions, copy.damaged = {name: dict(each) for name, each in self.versions.items()}, set(self.damaged)
+        copy.foreign = set(self.foreign)
         copy.newest, copy.writes, copy.totals = dict(self.newest), self.writes, dict(self.totals)
         copy.evaluates, copy.sums = self.evaluates, self.sums
         return copy
@@ -92,6 +95,7 @@ class World:
         """Writes a partition, or deletes it."""
         with self.lock:
             self.writes += 1
+            self.foreign.add(table)
             if partition in self.stamps[table]:
                 self.damaged.add((table, partition, self.stamps[table][partition]))
             if value is None:
@@ -108,12 +112,14 @@ class World:
 
     def roll_back(self, table: str) -> None:
         log = self.lake.logs[table]
+        self.foreign.add(table)
         log.roll_back()
         self.content[table], self.stamps[table] = dict(log.now.content), dict(log.now.stamps)
 
     def make_anew(self, table: str, lake: bool) -> None:
         """Makes a table in the place of another one, with the same rows in other files."""
         self.writes += 1
+        self.foreign.add(table)
         self.stamps[table] = dict.fromkeys(self.content[table], f"w{self.writes}")
         self.make(table, lake)
 
@@ -269,11 +275,13 @@ class World:
         content, stamps = self.versions.get(view, {}).get(snapshot, (None, {}))
         return None if any((view, *each) in self.damaged for each in stamps.items()) else content
 
-    def _kept(self, launch: Launch) -> str:
-        """Keeps the version of a view in files that is published now, if its versions are kept; its name."""
-        if not launch.definition.keeps_versions:
-            return ""
+    def _kept(self, launch: Launch, stay: Stamps) -> str:
+        """Keeps the version of a view in files that is published now, if its versions are kept; its name. The
+        partitions that ``stay`` must be those of the version on record."""
         view, name = launch.run.view, f"s{len(self.lake.history)}"
+        _, stamps = self.versions.get(view, {}).get(_recorded(launch), ({}, {}))
+        if not launch.definition.keeps_versions or any(stamps.get(each) != stamp for each, stamp in stay.items()):
+            return ""
         self.lake.history[name] = dict(self.content[view])
         self.versions.setdefault(view, {})[name] = self.lake.history[name], dict(self.stamps[view])
         return name
@@ -296,13 +304,14 @@ class World:
             foreign = frozenset() if anew or view not in self.lake else self._left(launch)
             after = dict(written.handle) if anew else self.with_written(launch, written, before)
             stamps = {each: stamp for each, stamp in self.stamps.get(view, {}).items() if each in after}
+            stamps = {each: stamp for each, stamp in stamps.items() if each not in written.handle}
             self.newest[view] = version
             self.content[view] = after
             self.stamps[view] = stamps | {each: f"v{version}" for each in written.handle}
             if anew:
                 self.make(view, launch.definition.storage.commits)
             self.commit(view, before.keys() ^ after.keys() | written.handle.keys())
-            snapshot = self.lake.logs[view].published(foreign) if view in self.lake else self._kept(launch)
+            snapshot = self.lake.logs[view].published(foreign) if view in self.lake else self._kept(launch, stamps)
             self.publications.append(Publication(view, version, before, dict(after), anew))
             left = set(self.stamps[view].values()) - {f"v{version}"}
             replaced = Replaced([f"{view}/{stamp}" for stamp in left], unchanged, snapshot=snapshot)

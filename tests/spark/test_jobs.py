@@ -155,3 +155,25 @@ def test_a_job_cannot_depend_on_an_ordinary_view(spark: SparkSession):
     spark.sql("CREATE VIEW daily AS SELECT * FROM sales")
     with pytest.raises(HeadwaterError, match=r"daily, an ordinary view.*reads \w+\.sales"):
         headwater.register(spark, job_examples.weekly)
+
+
+def test_a_job_in_files_is_a_member_of_a_group(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE sales (amount INT, day DATE) USING delta")
+    spark.sql("INSERT INTO sales VALUES (1, DATE '2024-01-01'), (2, DATE '2024-01-09')")
+    member = {"headwater.group": database(spark)}
+    spark.sql(
+        f"CREATE MATERIALIZED VIEW daily USING parquet PARTITIONED BY (day) TBLPROPERTIES ('headwater.group' = "
+        f"'{database(spark)}') AS SELECT day, sum(amount) AS total FROM sales GROUP BY day"
+    )
+    headwater.register(spark, evolve(job_examples.weekly, properties=member))
+    refresh = f"REFRESH MATERIALIZED VIEW GROUP {database(spark)}"
+    first = spark.sql(refresh).first()["epoch"]
+    old = headwater.read(spark, database(spark))
+    spark.sql("INSERT INTO sales VALUES (10, DATE '2024-01-09')")
+    assert spark.sql(refresh).first()["epoch"] > first
+    newer = headwater.read(spark, database(spark))
+
+    def sums(views) -> list[int]:
+        return [frame.groupBy().sum("total").first()[0] for _, frame in sorted(views.items())]
+
+    assert (sums(old), sums(newer)) == ([3, 3], [13, 13])

@@ -92,6 +92,60 @@ def test_partition_columns_of_other_types_are_read_as_they_were(spark: SparkSess
         spark.sql("SET TIME ZONE 'UTC'")
 
 
+@pytest.mark.parametrize("format", ("parquet", "orc", "json", "csv"))
+def test_moments_as_partitions_are_read_alike_in_each_zone(spark: SparkSession, format: str) -> None:
+    spark.sql("CREATE TABLE s (t TIMESTAMP, n INT) USING delta")
+    spark.sql("INSERT INTO s VALUES (TIMESTAMP '2026-10-25 00:30:00', 1), (TIMESTAMP '2026-07-01 12:00:00', 2)")
+    make(spark, "v", "SELECT count(*) AS c, max(n) AS n, t FROM s GROUP BY t", format, by="t")
+    epoch(spark)
+    try:
+        for zone in ("Europe/Berlin", "America/New_York"):
+            spark.sql(f"SET TIME ZONE '{zone}'")
+            number = as_of(spark, "v")
+            expected = rows(spark, "SELECT * FROM v")
+            assert rows(spark, f"SELECT * FROM v VERSION AS OF {number}") == expected
+            for _, n, t in expected:
+                moment = f"timestamp_seconds({round(t.timestamp())})"
+                assert rows(spark, f"SELECT n FROM v VERSION AS OF {number} WHERE t = {moment}") == [(n,)]
+    finally:
+        spark.sql("SET TIME ZONE 'UTC'")
+
+
+def test_a_version_is_read_by_the_columns_and_the_format_that_it_had(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE s (a STRING, b STRING) USING delta")
+    spark.sql("INSERT INTO s VALUES ('1', 'x')")
+    versions = []
+    for format, query in (("csv", "a, b"), ("csv", "b, a"), ("json", "b AS a, a AS b"), ("csv", "a AS z, b")):
+        spark.sql(
+            f"CREATE OR REPLACE MATERIALIZED VIEW v USING {format} "
+            f"TBLPROPERTIES ('headwater.group' = '{database(spark)}') AS SELECT {query} FROM s"
+        )
+        epoch(spark)
+        versions.append((as_of(spark, "v"), spark.table("v").columns, rows(spark, "SELECT * FROM v")))
+    for number, columns, expected in versions:
+        frame = spark.sql(f"SELECT * FROM v VERSION AS OF {number}")
+        assert (frame.columns, [tuple(row) for row in frame.collect()]) == (columns, expected)
+    with pytest.raises(PySparkException, match="is read as it was at one time"):
+        spark.sql(f"CREATE MATERIALIZED VIEW old AS SELECT * FROM v VERSION AS OF {versions[-1][0]}")
+
+
+def test_a_view_whose_list_is_gone_is_computed_anew(spark: SparkSession, warehouse: Path) -> None:
+    spark.sql("CREATE TABLE s (k INT) USING delta")
+    spark.sql("INSERT INTO s VALUES (1)")
+    make(spark, "v", "SELECT count(*) AS c, k FROM s GROUP BY k", by="k")
+    spark.sql("CREATE MATERIALIZED VIEW above AS SELECT sum(c) AS c FROM v")
+    first = epoch(spark)
+    number = as_of(spark, "v")
+    (warehouse / f"{database(spark)}.db" / "v" / f".v{number}" / "partitions.json").unlink()
+    spark.sql("INSERT INTO s VALUES (2)")
+    spark.sql("REFRESH MATERIALIZED VIEW above")
+    assert rows(spark, "SELECT * FROM above") == [(2,)]
+    assert epoch(spark) > first and rows(spark, f"SELECT * FROM v VERSION AS OF {as_of(spark, 'v')}") == [
+        (1, 1),
+        (1, 2),
+    ]
+
+
 def test_a_view_that_reads_a_member_follows_its_changed_rows(spark: SparkSession) -> None:
     spark.sql("CREATE TABLE s (k INT, n INT) USING delta")
     spark.sql("INSERT INTO s SELECT id % 5, id FROM range(50)")

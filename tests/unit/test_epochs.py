@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cases import change, end, machine, sound, start, view
+from cases import A1, A2, change, end, machine, sound, start, view
 from reference import replayed
 from strategies import rename
 
@@ -14,7 +14,7 @@ from headwater.engine.requests.limits import AHEAD, SETTLE
 from headwater.engine.tell.group_rows import group_rows, state_rows
 from headwater.model.epoch import TableState
 from headwater.model.error import StatementError
-from headwater.model.event import Advanced, Altered, Changed, Declared, EpochMade, Resumed, Suspended
+from headwater.model.event import Advanced, Altered, Changed, Declared, EpochMade, Requested, Resumed, Suspended
 from headwater.model.partition import WHOLE
 from headwater.model.reason import Code
 from headwater.spark.tables.delta.snapshot import Snapshot
@@ -193,6 +193,55 @@ def test_a_view_in_files_that_another_program_wrote_is_in_no_epoch_until_its_ref
         read(made, ["by_week"], epoch=newest.number)
     made.drain()
     assert made.state.groups["revenue"][-1].of("by_week").version > newest.of("by_week").version
+
+
+@pytest.mark.parametrize("format", ("delta", "parquet"))
+def test_a_version_with_a_refresh_that_is_on_no_record_is_in_no_epoch(format: str):
+    """The engine ends as ``v`` is published in ``a=1`` and not yet recorded. Then ``a=1`` waits for ``u``, and ``v``
+    runs for ``a=2`` alone: its version shows the change of before, too."""
+    views = view("v", "a", "u", "t", format=format, group="g"), view("w", "a", "t", format="delta", group="g")
+    made = machine({"s": "a", "t": "a"}, view("u", "a", "s", format="delta"), *views, lakes=("s", "t"))
+    change(made, "s", A1, 100)
+    run(made, "u")
+    made.now += SETTLE
+    assert start(made, "v")
+    while not (flight := made.flights["v"]).visible:
+        made.advance(flight, brief=True)
+    made.crash()
+    change(made, "s", A1, 300)
+    change(made, "t", A2, 200)
+    run(made, "w")
+    run(made, "v")
+    assert made.state.views["v"].unsure and [each.number for each in epochs(made, "g")] == [1]
+    made.drain()
+    newest = epochs(made, "g")[-1]
+    assert newest.number > 1 and made.world.lake.held(newest.of("v").snapshot) == made.world.content["v"]
+    sound(made)
+
+
+def test_rows_of_another_program_are_in_no_version():
+    """A look noticed what the program wrote in ``a=1``, and not yet ``a=2``."""
+    views = view("v", "a", "s", format="parquet", group="g"), view("w", "a", "s", format="delta", group="g")
+    made = machine({"s": "a"}, *views, lakes=("s",))
+    made.world.write("v", A1, 77)
+    made.look("v")
+    made.world.write("v", A2, 88)
+    run(made, "v")
+    assert not made.state.tables["v"].pinned and [each.number for each in epochs(made, "g")] == [1]
+    sound(made)
+    newest = epochs(made, "g")[-1]
+    assert newest.number > 1 and A2 in made.world.lake.held(newest.of("v").snapshot)
+
+
+def test_a_view_that_keeps_no_versions_is_asked_once():
+    """Whoever publishes it cannot keep one: a simulation, for example."""
+    made = shop()
+    made.world._kept = lambda launch, stay: ""
+    made.declare(view("by_week", "", "s", format="parquet"))
+    made.drain()
+    made.record(lambda _: Altered(made.now, "by_week", (("headwater.group", "revenue"),)))
+    made.drain()
+    assert sum(isinstance(each, Requested) for each in made.journal) == 1
 
 
 def test_tables_without_states_agree_when_each_member_has_all_of_their_changes():

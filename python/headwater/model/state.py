@@ -215,6 +215,7 @@ class ViewState:
         unsure: slices of runs that came to nothing on record, and may have been published: their engine was lost, their
             publication failed, or the view was redefined meanwhile. Readers may see partitions there that are not on
             record.
+        keeps_none: its last refresh, of all partitions, left no version that can be read later, though it was to.
         holds: the newest change of each table that its rows reflect (see ``engine.requests.cut``).
         overran: the last run that was published, and the highest version at its end: the changes between came
             while it ran. ``None`` once another run started.
@@ -240,6 +241,7 @@ class ViewState:
     preempted: int = 0
     hurried: Version = 0
     unsure: tuple[Slice, ...] = ()
+    keeps_none: bool = False
     holds: dict[str, Version] = Factory(dict)
     overran: tuple[Version, Version] | None = None
 

@@ -127,7 +127,8 @@ class Interpreter:
                 return commands.Brought(launch.run.version, written)
             case commands.Publish(launch=launch):
                 self.publish(launch)
-                return commands.Shown(launch.run.version, commands.Replaced(), self.agenda.now)
+                kept = f"{launch.run.version}@@simulated" if launch.definition.keeps_versions else ""
+                return commands.Shown(launch.run.version, commands.Replaced(snapshot=kept), self.agenda.now)
         return None
 
     def _computed(self, version: Version, written: commands.Written, takes: int) -> None:

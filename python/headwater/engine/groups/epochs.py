@@ -66,7 +66,7 @@ def unkept(state: State, group: str) -> str | None:
     member is to be refreshed anyway."""
     for name in members(state, group):
         view, record = state.views[name], state.tables[name]
-        files = view.definition.keeps_versions and not view.definition.storage.commits
+        files = view.definition.keeps_versions and not view.definition.storage.commits and not view.keeps_none
         runs = name in state.running or view.pending or view.status is not Status.ACTIVE
         if files and record.highest and not record.pinned and not runs:
             return name
@@ -147,6 +147,8 @@ def _unfit(state: State, name: str, tables: Iterable[str]) -> Reason | None:
         return why
     if not record.highest:
         return Reason(Code.GROUP_UNFILLED, f"{name} was not filled yet")
+    if view.unsure:
+        return Reason(Code.GROUP_UNFILLED, f"{name} may show a refresh that is on no record, until its next one")
     if not record.pinned:
         return Reason(Code.GROUP_UNFILLED, f"{name} keeps versions only from its next refresh on")
     return next(iter(loose(state, name, list(tables)).values()), None)

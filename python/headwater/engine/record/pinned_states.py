@@ -38,6 +38,12 @@ def hold(record: TableRecord, holds: Mapping[str, Version], first: Mapping[str, 
         record.past[record.highest] = evolve(known, holds=tuple(holds.items()), first=came)
 
 
+def doubt(record: TableRecord) -> None:
+    """The newest state of a view may have rows of a refresh that is on no record. So nothing is told of it, nor of what
+    came and went on the way to it."""
+    record.past.clear()
+
+
 def rename(record: TableRecord, old: str, new: str) -> None:
     """A view has another name; the changes of its own that its states reflect are those of that name."""
     for version, past in record.past.items():

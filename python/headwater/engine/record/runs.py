@@ -143,6 +143,9 @@ def published(state: State, view: ViewState, event: Published) -> None:
     region = Region(run.slices)
     view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, None
     view.unsure = tuple(each for each in view.unsure if not region.covers(each))
+    if view.unsure:
+        pinned_states.doubt(state.tables[event.view])
+    view.keeps_none = WHOLE in run.slices and view.definition.keeps_versions and not event.snapshot
     view.overran, view.refreshed_at = (event.version, state.highest), event.at
     if WHOLE in run.slices:
         view.whole = run.inputs
@@ -178,7 +181,8 @@ def _record_partitions(state: State, view: ViewState, run: Run, event: Published
             del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
-    went = 0 if only_adds(run.work) else max(1, event.measured.size)  # all rows may go, and none come
+    appends = only_adds(run.work) and view.definition.storage.commits  # files are written anew, with all of their rows
+    went = 0 if appends else max(1, event.measured.size)  # all rows may go, and none come
     pinned_states.went_on(record, None if redefined else event.measured.size + went, went)
 
 

@@ -284,10 +284,12 @@ class Publication:
 
 @frozen
 class Superseded:
-    """A publication is done: nothing points at these places any more; ``unchanged`` ones hold the rows of before."""
+    """A publication is done: nothing points at these places any more; ``unchanged`` ones hold the rows of before.
+    ``kept``: the version can be read later."""
 
     superseded: tuple[str, ...]
     unchanged: tuple[str, ...]
+    kept: bool
 
 
 @frozen

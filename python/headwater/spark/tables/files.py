@@ -44,6 +44,9 @@ _SNAPSHOT = re.compile(r"\d+ [0-9a-f]{32}")
 _VERSION = re.compile(r"(\d+)@@(.+)")
 """A version of a view, and the directory that keeps it (``FileVersions.scala``)."""
 
+LIST = "partitions.json"
+"""The list of a version's partitions, in its directory."""
+
 
 @frozen
 class Files:
@@ -69,7 +72,7 @@ class FileTables(ViewFormat):
 
     def look(self, looks: Sequence[TableQuestion]) -> list[Seen]:
         facts = self._shim.observe([self._asked(each) for each in looks])
-        return [self._seen(each) for each in facts]
+        return [self._with_list(look, self._seen(fact)) for look, fact in zip(looks, facts, strict=True)]
 
     def touches(self, table: str, path: str) -> bool:
         """Whether a write to ``path`` may change the rows of ``table``. A partition may lie anywhere, so the files of a
@@ -177,7 +180,7 @@ class FileTables(ViewFormat):
                 raise view_tables.taken(definition.view)
         root = paths.plain(definition.root)
         superseded = [path for path in answer.superseded if path not in places and paths.plain(path) != root]
-        kept = f"{launch.run.version}@@{definition.root}" if request.root is not None else ""
+        kept = f"{launch.run.version}@@{definition.root}" if answer.kept else ""
         return Replaced([*superseded, *left], frozenset(places[each] for each in answer.unchanged), reshaped, kept)
 
     def published(self, definition: Definition) -> set[str] | None:
@@ -254,6 +257,14 @@ class FileTables(ViewFormat):
             pinned=fact.readable,
             churn=fact.added,
         )
+
+    def _with_list(self, look: TableQuestion, seen: Seen) -> Seen:
+        """What a look found of a view whose version on record is kept. If the list of this version is gone, nobody can
+        read it, and all of its partitions count as written past Headwater."""
+        kept = _VERSION.fullmatch(look.since or "")
+        if kept is None or not seen.exists or seen.unreadable or LIST in self._shim.names(f"{kept[2]}/.v{kept[1]}"):
+            return seen
+        return evolve(seen, partitions=dict.fromkeys(seen.partitions, "its list is gone"))
 
     def _note_names(self, fact: Fact, partitions: Mapping[Slice, Sequence[FoundPartition]]) -> None:
         if any(one.spec != sql.spec(each) for each, several in partitions.items() for one in several):

@@ -2,7 +2,7 @@ package io.headwater.spark
 
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTablePartition}
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTablePartition}
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, CreateMap, Expression, ExprId, Literal, NamedExpression, RaiseError}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, Union}
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -110,7 +110,7 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
   private def listing(view: CatalogTable, overlay: Overlaid): FileIndex = {
     val classic = Access.classic(session)
     val own = overlay.`with`.map { each =>
-      CatalogTablePartition(each.spec, CatalogStorageFormat.empty.copy(locationUri = Some(new Path(each.location).toUri)))
+      CatalogTablePartition(each.spec, view.storage.copy(locationUri = Some(new Path(each.location).toUri)))
     }
     val files = if (view.partitionColumnNames.isEmpty)
       new OverlaidFiles(classic, own.map(partition => new Path(partition.location)), None)

@@ -63,7 +63,9 @@ private[spark] object PlanSource {
     aspect(LakeRelations.aspect(files)) ++ kind(format.name, format.name, files.partitionSchema.map(_.name)) ++ zone(format)
 
   private def listed(files: HadoopFsRelation, table: Option[CatalogTable]): List[JField] =
-    FileFormats.listed(files, table).fold(
+    if (files.location.isInstanceOf[VersionFiles])
+      aspect(Some("snapshot")) ++ kind("file", table.flatMap(_.provider).getOrElse(""), files.partitionSchema.map(_.name))
+    else FileFormats.listed(files, table).fold(
       other => kind("other", other, Nil), format => kind("file", format, partitioning(files, table)) ++ moments(files.partitionSchema))
 
   /** A table of another catalog. Its partition columns are those that have partitions of their own values. */

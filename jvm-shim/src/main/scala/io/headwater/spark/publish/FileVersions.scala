@@ -6,19 +6,28 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.hadoop.io.IOUtils
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.{DataFrame, SparkSession}
-import org.apache.spark.sql.catalyst.catalog.{
-  CatalogStorageFormat, CatalogTable, CatalogTablePartition, ExternalCatalogUtils}
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTablePartition, ExternalCatalogUtils}
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{DataType, StructType}
 
 /** A partition of a version of a view in files; a view without partitions has one with an empty `spec`. */
 final case class KeptPartition(spec: Map[String, String], location: String, fingerprint: String, bytes: Long)
 
-/** Where the partitions of a version lie. */
-final case class KeptVersion(partitions: Seq[KeptPartition])
+/** Where the partitions of a version lie, and how their files are read: the table may be of another definition since. */
+final case class KeptVersion(
+    partitions: Seq[KeptPartition],
+    schema: String,
+    partitioned_by: Seq[String],
+    format: String,
+    options: Map[String, String])
+
+private[spark] object KeptVersion {
+  def of(table: CatalogTable, partitions: Seq[KeptPartition]): KeptVersion =
+    KeptVersion(partitions, table.schema.json, table.partitionColumnNames, table.provider.get, table.storage.properties)
+}
 
 /**
  * Versions of a view in files that can be read after newer ones are published. A publication writes a list of all partitions
@@ -35,6 +44,9 @@ private[spark] object FileVersions {
     val out = path.getFileSystem(Access.classic(session).sessionState.newHadoopConf()).create(path, true)
     try out.write(Wire.encode(kept).getBytes(UTF_8)) finally out.close()
   }
+
+  /** A version was not published after all. */
+  def forget(session: SparkSession, root: String, version: Long): Unit = Files.delete(session, list(root, version.toString).toString)
 
   /** The list of a version; none if the clean-up took it, or there never was one. */
   def known(session: SparkSession, root: String, version: String): Option[KeptVersion] = {
@@ -53,7 +65,7 @@ private[spark] object FileVersions {
    */
   def read(session: SparkSession, view: String, root: String, version: String, options: Map[String, String]): LogicalPlan = {
     val found = for (entry <- entry(session, view); kept <- known(session, root, version)) yield {
-      relation(session, entry, s"$root@$version", kept.partitions, options)
+      relation(session, entry, s"$root@$version", kept, options)
     }
     found.getOrElse(throw new FilesGone(s"version $version of $view is not there any more"))
   }
@@ -66,7 +78,7 @@ private[spark] object FileVersions {
       others <- known(session, root, other)
     } yield {
       val same = others.partitions.toSet
-      val differing = mine.partitions.filterNot(same)
+      val differing = mine.copy(partitions = mine.partitions.filterNot(same))
       Access.frame(session)(relation(session, entry, s"$root@$version/$other", differing, Map.empty))
     }
     found.orNull
@@ -89,12 +101,15 @@ private[spark] object FileVersions {
   }
 
   private def relation(
-      session: SparkSession, table: CatalogTable, id: String, partitions: Seq[KeptPartition],
-      options: Map[String, String]): LogicalPlan = {
-    val read = table.copy(storage = table.storage.copy(properties = table.storage.properties ++ options))
+      session: SparkSession, table: CatalogTable, id: String, kept: KeptVersion, options: Map[String, String]): LogicalPlan = {
+    val read = table.copy(
+      storage = table.storage.copy(properties = kept.options ++ options),
+      schema = DataType.fromJson(kept.schema).asInstanceOf[StructType],
+      provider = Some(kept.format),
+      partitionColumnNames = kept.partitioned_by)
     PublishedRelation.of(session, read, Nil) match {
       case whole @ LogicalRelation(found: HadoopFsRelation, _, _, _, _) =>
-        val files = new VersionFiles(session, read, id, partitions)
+        val files = new VersionFiles(session, read, id, kept.partitions)
         // What is known of the table says nothing of how large this is.
         whole.copy(relation = found.copy(location = files)(found.sparkSession), catalogTable = Some(read.copy(stats = None)))
       case other => throw new HeadwaterException(s"${table.identifier} is not read from its files: ${other.nodeName}")
@@ -112,7 +127,8 @@ final class VersionFiles(session: SparkSession, view: CatalogTable, private val 
   override def listFiles(filters: Seq[Expression], data: Seq[Expression]): Seq[PartitionDirectory] = {
     val zone = classic.sessionState.conf.sessionLocalTimeZone
     val all = partitions.map { each =>
-      CatalogTablePartition(each.spec, CatalogStorageFormat.empty.copy(locationUri = Some(new Path(each.location).toUri))) -> each
+      // Options of the table tell in which zone its directories are named.
+      CatalogTablePartition(each.spec, view.storage.copy(locationUri = Some(new Path(each.location).toUri))) -> each
     }
     val wanted =
       if (filters.isEmpty) all

@@ -2,6 +2,8 @@ package io.headwater.spark
 
 import java.net.URI
 
+import scala.util.Try
+
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
@@ -43,8 +45,12 @@ final case class PublicationRequest(
 
 sealed trait PublicationAnswer
 
-/** Nothing points at these places any more; unchanged are those that took the place of files with the fingerprint `was`. */
-final case class Superseded(superseded: Seq[String], unchanged: Seq[String]) extends PublicationAnswer
+/**
+ * Nothing points at these places any more; unchanged are those that took the place of files with the fingerprint `was`.
+ *
+ * @param kept whether the version can be read later
+ */
+final case class Superseded(superseded: Seq[String], unchanged: Seq[String], kept: Boolean) extends PublicationAnswer
 
 /** A higher version is published. */
 final case class Fenced(fenced: Long) extends PublicationAnswer
@@ -73,8 +79,13 @@ object Publication {
     val table = metadata(session, asked.table)
     if (!table.properties.get(Owner).contains(asked.owner)) Stranger()
     else if (!asked.shape.forall(fits(table, _))) Misfit()
-    else if (table.partitionColumnNames.isEmpty) whole(session, table, asked)
-    else partitions(session, table, asked)
+    else
+      try if (table.partitionColumnNames.isEmpty) whole(session, table, asked) else partitions(session, table, asked)
+      catch {
+        case error: Throwable =>
+          asked.root.foreach(root => Try(FileVersions.forget(session, root, asked.version)))
+          throw error
+      }
   }
 
   /**
@@ -96,8 +107,8 @@ object Publication {
         val catalog = Access.classic(session).sharedState.externalCatalog
         val part = PublishedPartition(
           Map.empty, asked.location.get, asked.rows.getOrElse(0), asked.bytes.getOrElse(0), asked.was, asked.fingerprint)
-        keep(session, asked, Seq(part), Nil)
         val same = unchanged(session, Seq(part -> table.storage.locationUri))
+        val kept = keep(session, table, asked, Seq(part), Nil)
         val (place, property) = (uri(part.location), Version -> asked.version.toString)
         if (!Metastore.move(catalog, table.identifier, place, property, statistics(part))) {
           Own.expect(table.database, table.identifier.table)
@@ -107,7 +118,7 @@ object Publication {
             storage = latest.storage.copy(locationUri = Some(place)), properties = latest.properties + property))
           catalog.alterTableStats(table.database, table.identifier.table, Some(statistics(part)))
         }
-        Superseded(superseded(table.storage.locationUri.toSeq, Seq(place)), same)
+        Superseded(superseded(table.storage.locationUri.toSeq, Seq(place)), same, kept)
     }
 
   private def partitions(session: SparkSession, table: CatalogTable, asked: PublicationRequest): PublicationAnswer = {
@@ -118,10 +129,9 @@ object Publication {
     current.values.flatMap(_.parameters.get(Version)).map(_.toLong).filter(_ > asked.version).maxOption match {
       case Some(higher) => Fenced(higher)
       case None =>
-        if (asked.root.nonEmpty) {
-          val replaced = (written.map(_.spec) ++ asked.removed).toSet
-          keep(session, asked, asked.partitions, catalog.listPartitions(database, name).filterNot(each => replaced(each.spec)))
-        }
+        val replaced = (written.map(_.spec) ++ asked.removed).toSet
+        lazy val stay = catalog.listPartitions(database, name).filterNot(each => replaced(each.spec))
+        val kept = keep(session, table, asked, asked.partitions, stay)
         val same = unchanged(session, asked.partitions.map(part => part -> current.get(part.spec).flatMap(_.storage.locationUri)))
         val (altered, created) = written.partition(each => current.contains(each.spec))
         if (created.nonEmpty) catalog.createPartitions(database, name, created, ignoreIfExists = false)
@@ -129,24 +139,30 @@ object Publication {
         val dropped = asked.removed.filter(current.contains)
         if (dropped.nonEmpty) forget(catalog, table, dropped)
         catalog.alterTableStats(database, name, total(table, current.values.toSeq, written))
-        Superseded(superseded(current.values.flatMap(_.storage.locationUri).toSeq, written.flatMap(_.storage.locationUri)), same)
+        Superseded(superseded(current.values.flatMap(_.storage.locationUri).toSeq, written.flatMap(_.storage.locationUri)), same, kept)
     }
   }
 
-  /** Lists where the partitions of a version lie: those that it makes, and those that stay. */
+  /**
+   * Lists where the partitions of a version lie: those that it makes, and those that stay. These are as in the list of the
+   * version on record. If others are there, the version is not kept: they are on no record, and nobody knows their rows.
+   *
+   * @return whether it is kept
+   */
   private def keep(
-      session: SparkSession, asked: PublicationRequest, made: Seq[PublishedPartition], stay: Seq[CatalogTablePartition]): Unit =
-    asked.root.foreach { root =>
-      val before = asked.since.flatMap(FileVersions.known(session, root, _)).toSeq.flatMap(_.partitions)
-      val known = before.map(each => (each.spec, each.location) -> each).toMap
-      val places = stay.map(each => (each.spec, each.storage.locationUri.map(new Path(_).toString).getOrElse("")))
-      val states = Files.states(session, places.filterNot(known.contains).map { case (_, place) => Some(new Path(place)) })
-      val looked = places.filterNot(known.contains).zip(states).map { case (at @ (spec, place), state) =>
-        at -> KeptPartition(spec, place, state.fingerprint, state.bytes)
-      }.toMap
+      session: SparkSession, table: CatalogTable, asked: PublicationRequest, made: Seq[PublishedPartition],
+      stay: => Seq[CatalogTablePartition]): Boolean = asked.root.exists { root =>
+    val replaced = (made.map(_.spec) ++ asked.removed).toSet
+    val before = asked.since.flatMap(FileVersions.known(session, root, _)).toSeq.flatMap(_.partitions)
+      .filterNot(each => replaced(each.spec))
+    val there = stay.map(each => (each.spec, each.storage.locationUri.map(new Path(_).toString))).toSet
+    val known = there == before.map(each => (each.spec, Option(each.location))).toSet
+    if (known) {
       val own = made.map(each => KeptPartition(each.spec, each.location, each.fingerprint, each.bytes))
-      FileVersions.keep(session, root, asked.version, KeptVersion(own ++ places.map(at => known.getOrElse(at, looked(at)))))
+      FileVersions.keep(session, root, asked.version, KeptVersion.of(table, own ++ before))
     }
+    known
+  }
 
   /** Drops partitions and no others: Hive takes a dot in a value for any character, and drops `1-0` with `1.0`. */
   private def forget(catalog: ExternalCatalog, table: CatalogTable, dropped: Seq[Map[String, String]]): Unit = {
