@@ -749,8 +749,13 @@ MUTATIONS = {
     ),
     "a view that skips a change is as before all others": (
         "engine/record/queue.py",
-        "        ahead_of = {} if is_strict(view) or agreed.meets else passed(state, view, event)\n",
-        "        ahead_of = {}\n",
+        "        there = {} if agreed.meets else passed(state, view, event)\n",
+        "        there: dict[str, int] = {}\n",
+    ),
+    "a strict view of one source that skips a change is as before all others": (
+        "engine/record/queue.py",
+        "        agreeing = shared(state, event.view) if is_strict(view) else ()\n",
+        "        agreeing = state.tables if is_strict(view) else ()\n",
     ),
     "a view that catches up showed each state": (
         "engine/record/runs.py",

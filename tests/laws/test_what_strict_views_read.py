@@ -105,6 +105,11 @@ HISTORIES: dict[str, History] = {
         "change t 1 7; settle; change t 1 14; wait 5; run q; run z; wait 61",
         "change t 1 7; wait 5; run p; wait 61; look; try r",
     ),
+    # ``r`` has one source, so it asks for no common cut.
+    "a strict view of one source that skips one of two changes may show the other": history(
+        (*SKIPS[:3], lake("r", "s", **STRICT)),
+        "change t 1 7; settle; change t 1 14; wait 5; run q; wait 61; change t 1 7",
+    ),
     # ``p`` is suspended during two changes of ``t``, and comes out unchanged by both at once.
     "nothing is said of a state that a view never showed": history(
         NEVER, LATE, "run r; wait 56; change t 1 14; resume p; wait 2; run p; wait 1; try r"
