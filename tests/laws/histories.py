@@ -235,6 +235,11 @@ class Mixed(States):
         if not all(state.tables[each].pinned for each in above - state.views.keys()):
             self.astray.add(event.view)
             return True
+        # Who reads what a run in files prepared began before that was published, and judged.
+        files = {each for each in above & state.views.keys() if not state.tables[each].pinned}
+        if not self.astray.isdisjoint(files):
+            self.astray.add(event.view)
+            return True
         return not self.blurry.isdisjoint(above) or super().speaks_not_of(event)
 
     def judged(self, name: str) -> list[str]:
