@@ -38,11 +38,6 @@ BY_EXAMPLE = {
     "who asks for a refresh waits for newer changes": ("test_common_cut.py",),
     "a change passes an older one of another partition that waits": ("test_common_cut.py",),
     "changes that came out unchanged together are not held": ("test_common_cut.py",),
-    "a view that others went past brings no changes": (
-        "engine/requests/prefix.py",
-        "        for table, version in (*own, *brought):\n",
-        "        for table, version in own:\n",
-    ),
     "a view waits for a common cut that its sources never reach": ("test_common_cut.py",),
     "a change starts before an older one of another partition": ("test_common_cut.py",),
     "a run is for changes that a version lacks": ("test_common_cut.py",),
@@ -55,6 +50,9 @@ BY_EXAMPLE = {
     "a snapshot moves past what was written past Headwater": ("test_noticed.py",),
     "whatever was computed anew counts as changed": ("test_early_cutoff.py",),
     "a lake view is prepared": ("test_pinned.py",),
+    "a version of which a part is on no record is in an epoch": ("test_epochs.py",),
+    "a member in files keeps no version of its rows of before": ("test_epochs.py",),
+    "a view that keeps no version is asked again and again": ("test_epochs.py",),
     "a run does not look before it reads": ("test_pinned.py",),
     "readers run ahead of a view that became a lake table": ("test_pinned.py",),
     "a run by keys reads a table as it is at that moment": ("test_keys.py",),
@@ -419,6 +417,11 @@ MUTATIONS = {
         "            while numbers and first[numbers[-1]][table] <= newest:\n",
         "            while False:\n",
     ),
+    "a view that others went past brings no changes": (
+        "engine/requests/prefix.py",
+        "        for table, version in (*own, *brought):\n",
+        "        for table, version in own:\n",
+    ),
     "a view waits for a common cut that its sources never reach": (
         "engine/requests/common_cut.py",
         "    return _stuck(state, view, found, walks, later) or found\n",
@@ -654,7 +657,7 @@ MUTATIONS = {
     ),
     "an overwritten view says that no row of it went": (
         "engine/record/runs.py",
-        "    went = 0 if only_adds(run.work) else max(1, event.measured.size)  # all rows may go, and none come\n",
+        "    went = 0 if appends else max(1, event.measured.size)  # all rows may go, and none come\n",
         "    went = 0\n",
     ),
     "partitions of a first fill miss changes of earlier ones": (
@@ -1011,14 +1014,29 @@ MUTATIONS = {
         "        flight.replaced.snapshot,\n",
         '        "",\n',
     ),
+    "a version of which a part is on no record is in an epoch": (
+        "engine/groups/epochs.py",
+        "    if view.unsure:\n",
+        "    if False:\n",
+    ),
+    "a member in files keeps no version of its rows of before": (
+        "engine/groups/epochs.py",
+        "        if files and record.highest and",
+        "        if False and",
+    ),
+    "a view that keeps no version is asked again and again": (
+        "engine/groups/epochs.py",
+        " and not view.keeps_none",
+        "",
+    ),
     "a lake view is prepared": (
         "engine/requests/ahead.py",
-        "    return not definition.storage.commits and (",
+        "    return not definition.keeps_versions and (",
         "    return (",
     ),
     "a lake view is kept": (
         "engine/decide/starting.py",
-        "        kept=choice.kept and not commits and",
+        "        kept=choice.kept and not definition.keeps_versions and",
         "        kept=choice.kept and",
     ),
     "a run counts a pinned table as read at its current version": (
