@@ -15,7 +15,7 @@ V, SELF = evolve(view("lake.d.v", "a", "t"), owner="me"), view("lake.d.w", "a", 
 
 
 def declarations(owner: str | None) -> Declarations:
-    return Declarations(None, None, None, None, SimpleNamespace(owner=lambda _: owner), None)
+    return Declarations(None, None, None, None, SimpleNamespace(owner=lambda _: owner), None, None)
 
 
 def test_the_table_of_a_view_is_read_by_the_name_that_its_catalog_has():

@@ -449,8 +449,8 @@ def test_every_kind_of_message_reaches_its_place():
     engine.observer = Recorder(hints=Recorder(notice=hinted.append))
     engine.statements = Recorder(waiting=Recorder(abandon=abandoned.append))
     engine._asked = Recorder(submit=lambda _work, message: asked.append(type(message)))
-    engine._watch, engine._observe, engine._sweep, engine._sample = map(
-        _named, ("_watch", "_observe", "_sweep", "_sample")
+    engine._watch, engine._observe, engine._sweep, engine._sample, engine._show_groups = map(
+        _named, ("_watch", "_observe", "_sweep", "_sample", "_show_groups")
     )
     with pytest.raises(Stop):
         engine.run()

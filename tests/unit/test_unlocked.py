@@ -90,6 +90,12 @@ class Driver:
         other.join()
         assert taken == [True], f"{name} was called while the lock was held"
 
+    def require(self, definition: Definition) -> None:
+        self._called("require")
+
+    def altered(self, definition: Definition, before: Definition) -> None:
+        self._called("altered")
+
     def look(self, looks: Sequence[TableQuestion]) -> list[Seen]:
         found = [self.tables.get(each.table, Seen(each.table, exists=False)) for each in looks]
         self._called("look")
@@ -185,7 +191,13 @@ class Engine:
         self.driver.lock = self.recorder.lock
         self.observer = Observer(self.recorder, self.driver, self.driver, self.driver, self.driver)
         self.statements = Statements(
-            self.recorder, self.loop, self.store, self.observer, *[self.driver] * 4, pins=lambda snapshots: {}
+            self.recorder,
+            self.loop,
+            self.store,
+            self.observer,
+            *[self.driver] * 4,
+            pins=lambda snapshots: {},
+            commits=self.driver,
         )
         self.record(lambda version: Changed(1, version, "t", (), "", 0, "appeared", True))
         self.record(lambda version: Declared(1, version, V, "was declared"))

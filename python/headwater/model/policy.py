@@ -99,6 +99,13 @@ class Consistency(Enum):
     EVENTUAL = "eventual"
 
 
+class GroupCommit(Enum):
+    """Whether a catalog shows a member of a group alone, or together with the other ones."""
+
+    ALONE = "alone"
+    TOGETHER = "together"
+
+
 class Fill(Enum):
     """Whether ``CREATE`` waits for the rows."""
 
@@ -228,6 +235,9 @@ class Policy:
     group: str | None = _asks("With which views is it read at one moment?", _name, otherwise="none")
     publish: Timetable | None = _asks(
         "When do readers of its group get a newer epoch?", timetable, otherwise="at once", name="group.publish"
+    )
+    commit: GroupCommit = _asks(
+        "Does one commit show all members of its group?", _one_of(GroupCommit), "alone", name="group.commit"
     )
     overrun: Overrun = _asks("Where does a change go that comes during a refresh?", _one_of(Overrun), "queue")
     priority: float = _asks("How much does a second of its staleness count?", _positive, "1")

@@ -91,6 +91,12 @@ class Recorder:
         with self.lock:
             return ask(self.state)
 
+    def await_newer(self, seq: int, seconds: float) -> int:
+        """Waits until more is on record than an entry and those before it, at most for ``seconds``; the last one."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.seq != seq, seconds)
+            return self.seq
+
     def sync(self) -> None:
         """Applies what other engines appended to the journal."""
         with self.lock:

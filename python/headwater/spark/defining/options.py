@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from headwater.model.error import DefinitionError
 from headwater.model.format import FORMATS, Format
 from headwater.model.name import SESSION_CATALOG, PathName, TableName, loosely, named, short
+from headwater.model.policy import GroupCommit
 from headwater.model.view import Definition, Job, Pairs
 from headwater.model.zone import has_clock
 
@@ -76,9 +77,13 @@ def require_group(definition: Definition) -> Definition:
     """The same definition, if it names no times of a publication, or those of a group.
 
     Raises:
-        DefinitionError: it names times, and no group, or no zone that is known.
+        DefinitionError: it names times, or a commit together, and no group, or no zone that is known.
     """
     policy = definition.policy
+    if policy.commit is GroupCommit.TOGETHER and policy.group is None:
+        raise _refused(
+            definition.view, "'headwater.group.commit' is for members of a group; set 'headwater.group', too"
+        )
     if policy.publish is None:
         return definition
     if policy.group is None:

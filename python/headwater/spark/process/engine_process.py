@@ -51,6 +51,7 @@ from headwater.spark.process.attach import attach
 from headwater.spark.process.compacting import Compactor
 from headwater.spark.process.sampling import Sampler
 from headwater.spark.process.sweep import Sweeper
+from headwater.spark.refreshing.group_commits import GroupCommits
 from headwater.spark.refreshing.verify import Comparison
 from headwater.spark.refreshing.warehouse import SparkWarehouse
 from headwater.spark.statements.dispatch import Statements
@@ -61,6 +62,7 @@ from headwater.spark.tables.writer import Writer
 POLL = 500  # ms
 HEARTBEAT = 1.0  # s between two words to the store that this engine is alive, at most
 DEBOUNCE = 0.02  # s between two of them, at least
+UNSHOWN = 60.0  # s between two attempts to have a catalog show a group, at most
 STATEMENTS = 64  # that may wait at the same time
 REFUSED = 3  # the exit status with which an engine refuses to start; EngineProcess.scala shows what it said last
 DAMAGED = "move it away: a new one is made and the views are adopted from the catalog"
@@ -111,6 +113,7 @@ class EngineProcess:
         )
         if self.loop.acts:
             self.store.note("means", encode_means(means))
+        self.commits = GroupCommits(self.recorder, self.formats, self.shim)
         verifier = Verifier(self.recorder, self.observer, Comparison(self.shim, self.sessions, self.formats))
         self.statements = Statements(
             self.recorder,
@@ -122,6 +125,7 @@ class EngineProcess:
             self.shim,
             verifier,
             self.formats.pins,
+            self.commits,
             jobs,
         )
         self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.formats, self.shim)
@@ -136,7 +140,7 @@ class EngineProcess:
 
     def run(self) -> None:
         """Serves until the driver is gone."""
-        for work in (self._watch, self._observe, self._sweep, self._sample):
+        for work in (self._watch, self._observe, self._sweep, self._sample, self._show_groups):
             threading.Thread(target=work, daemon=True, name=f"headwater-{work.__name__}").start()
         while True:
             message = self.shim.poll(POLL)
@@ -300,6 +304,21 @@ class EngineProcess:
         while True:
             self._guarded(self.sampler.sample)
             time.sleep(self._check)
+
+    def _show_groups(self) -> None:
+        """Has catalogs show what readers of groups see from now on. A catalog may take long, so no run waits for it."""
+        self._ready.wait()
+        looked, seq, pause = 0.0, 0, HEARTBEAT
+        while True:
+            seq = self.recorder.await_newer(seq, HEARTBEAT)
+            if not self.loop.leads:
+                continue
+            afresh = time.monotonic() - looked > self._check
+            if self._guarded(partial(self.commits.settle, afresh)):
+                looked, pause = time.monotonic() if afresh else looked, HEARTBEAT
+            else:
+                time.sleep(pause)
+                pause = min(2 * pause, UNSHOWN)
 
     def _adopt(self) -> bool:
         return adopt(self.recorder, self.shim, self.formats, self.analyst, self.observer)

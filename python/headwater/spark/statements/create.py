@@ -33,6 +33,7 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import Create, Row
 from headwater.spark.observing.hints import Target
 from headwater.spark.observing.observer import Observer
+from headwater.spark.refreshing.group_commits import GroupCommits
 from headwater.spark.statements import syntax
 from headwater.spark.tables import catalog, zones
 
@@ -47,6 +48,7 @@ class Declarations:
     sessions: Sessions
     shim: Shim
     waiting: Waiting
+    commits: GroupCommits
 
     def create(self, message: Create, later: bool = False) -> Sequence[Row]:
         """Declares the view that a message asks for; one row says what was done. If it asks for an explanation, the
@@ -85,6 +87,7 @@ class Declarations:
             definition = evolve(definition, root=known.root, owner=known.owner)
         views = self.recorder.read(lambda state: state.definitions)
         self._refuse_other_case(definition, views)
+        self.commits.require(definition)
         self.recorder.read(lambda state: graph.refuse_cycle(state.sources, view, definition.sources))
         same = known is not None and _same(known, definition)
         if not same:
@@ -130,6 +133,7 @@ class Declarations:
             catalog.forget_replacement(session, self.shim, definition)
         catalog.store(session, definition, before)
         catalog.describe(session, definition, before)
+        self.commits.altered(definition, before)
         if _same_data(before, definition):
             self._record(Declared(self._now(), FRESH, definition, "was redescribed", fill=False), before)
             self.observer.catch_up(definition)

@@ -50,6 +50,7 @@ from headwater.spark.jvm.wire import (
 )
 from headwater.spark.observing.hints import Target
 from headwater.spark.observing.observer import Observer
+from headwater.spark.refreshing.group_commits import GroupCommits
 from headwater.spark.statements import syntax
 from headwater.spark.statements.create import Declarations, edged
 from headwater.spark.statements.group_statements import Groups, Pins
@@ -77,6 +78,7 @@ class Statements:
         shim: Shim,
         verifier: Verifier,
         pins: Pins,
+        commits: GroupCommits,
         jobs: Jobs | None = None,
     ) -> None:
         self._jobs = jobs or Jobs()
@@ -84,9 +86,10 @@ class Statements:
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
         self.waiting = Waiting(recorder, loop, store)
         self._names, self.looks = Names(recorder, shim.owner), SharedLooks(self._look, recorder.clock)
-        self._groups = Groups(recorder, observer, self.waiting, self._names, pins)
+        self._groups = Groups(recorder, observer, self.waiting, self._names, pins, commits)
         self._recomputing = Recomputing(recorder, observer, self.waiting, verifier)
-        self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
+        self._commits = commits
+        self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting, commits)
 
     def answer(self, message: Question) -> AnswerRows:
         """The rows that a question asks for, with their columns.
@@ -308,6 +311,7 @@ class Statements:
         if differs or altered.policy.method != definition.policy.method:
             require_followed(altered)  # other properties may change where a view cannot be followed any more
         require_group(altered)
+        self._commits.require(altered)
         session = self._sessions.of_table()
         catalog.store(session, altered, definition)
         why = "follows its sources again" if follows_again else "depends on its sources in another way"
@@ -326,6 +330,7 @@ class Statements:
             if newer is not None:
                 catalog.store(session, newer, altered)
             raise StatementError(f"{definition.view} changed meanwhile; alter it again") from None
+        self._commits.altered(altered, definition)
 
     def _rename(self, definition: Definition, to: syntax.Name, message: Statement) -> Sequence[Row]:
         target = self._names.beside(definition.view, to, message.session)

@@ -21,6 +21,7 @@ from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin, ReadAt
 from headwater.spark.jvm.settings import EPOCH
 from headwater.spark.observing.observer import Observer
+from headwater.spark.refreshing.group_commits import GroupCommits
 from headwater.spark.statements.view_names import Names
 
 LASTING = (Code.CUT_RELEASED, Code.CUT_PROPAGATE, Code.CUT_UNKNOWN)
@@ -33,9 +34,11 @@ Pins = Callable[[Mapping[str, str]], Mapping[str, Pin]]
 class Groups:
     """The groups of one engine's views."""
 
-    def __init__(self, recorder: Recorder, observer: Observer, waiting: Waiting, names: Names, pins: Pins) -> None:
+    def __init__(
+        self, recorder: Recorder, observer: Observer, waiting: Waiting, names: Names, pins: Pins, commits: GroupCommits
+    ) -> None:
         self._recorder, self._observer, self._waiting = recorder, observer, waiting
-        self._names, self._pins = names, pins
+        self._names, self._pins, self._commits = names, pins, commits
 
     def shown(self) -> list[wire.Row]:
         """``SHOW MATERIALIZED VIEW GROUPS``"""
@@ -77,6 +80,7 @@ class Groups:
         self._waiting.until(over, token)
         if why := ended[0]:
             raise StatementError(f"{group} has no epoch with all changes: {why}")
+        self._commits.settle()
         now = self._recorder.clock.now()
         return [each.row for each in self._recorder.read(lambda state: group_rows(state, now)) if each.group == group]
 

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from headwater.model.error import RefreshFailed, StatementError, ViewGone
 from headwater.model.format import Format
 from headwater.model.name import spelled, split
+from headwater.model.policy import GroupCommit
 from headwater.model.view import Column, Definition
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.shim import Shim
@@ -28,6 +29,8 @@ from headwater.store.codec import converter
 
 MARKER = "headwater.view"
 OWNER = "headwater.owner"
+APART = "headwater.apart"
+"""The property of a view whose runs write where only Headwater reads. The catalog shows their rows later."""
 DEFINITION = "headwater.definition"
 REPLACEMENT = "__headwater"
 DETAILS = "# Detailed Table Information"
@@ -75,7 +78,7 @@ def store(session: SparkSession, definition: Definition, before: Definition | No
     """Writes the definition into the properties of the view's table, in place of the one ``before``."""
     table = sql.with_catalog(definition.view)
     session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({_properties(properties(definition))})")
-    gone = dict(before.properties).keys() - dict(definition.properties).keys() if before else ()
+    gone = _stated(before) - _stated(definition) if before else ()
     if gone:
         session.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(sql.literal, sorted(gone)))})")
 
@@ -199,7 +202,17 @@ def properties(definition: Definition) -> dict[str, str]:
     body = json.dumps(_CONVERTER.unstructure(evolve(definition, view="", owner="", **_ANALYSED)))
     chunks = [body[at : at + CHUNK] for at in range(0, len(body), CHUNK)]
     kept = {f"{DEFINITION}.{n}": chunk for n, chunk in enumerate(chunks)}
-    return {**dict(definition.properties), OWNER: definition.owner, MARKER: str(len(chunks)), **kept}
+    apart = {APART: "true"} if is_apart(definition) else {}
+    return {**dict(definition.properties), **apart, OWNER: definition.owner, MARKER: str(len(chunks)), **kept}
+
+
+def is_apart(definition: Definition) -> bool:
+    """Whether the catalog shows the rows of a view when those of its group are there, and not at the end of a run."""
+    return definition.policy.commit is GroupCommit.TOGETHER
+
+
+def _stated(definition: Definition) -> set[str]:
+    return {*dict(definition.properties), *([APART] if is_apart(definition) else [])}
 
 
 def read(view: str, found: Mapping[str, str]) -> Definition:

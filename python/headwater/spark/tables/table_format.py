@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
+from attrs import frozen
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
@@ -23,6 +24,19 @@ from headwater.spark.jvm.facts import Pin
 from headwater.spark.tables.compaction import Compaction, PutTogether
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import Reach
+
+
+@frozen
+class GroupShown:
+    """What readers of some views see from now on.
+
+    Attributes:
+        foreign: the views in which they saw rows of another program until now.
+        lost: those of which the snapshot is gone, so readers see what they saw.
+    """
+
+    foreign: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 class TableFormat(ABC):
@@ -82,6 +96,21 @@ class ViewFormat(TableFormat):
             ViewGone: the view has no table.
         """
         raise NotImplementedError(f"{self.name} has nothing to put together")
+
+    def step_of(self, definition: Definition) -> str:
+        """The catalog that can commit the table of a view in one step with its other tables; empty: there is none."""
+        return ""
+
+    def show(self, members: Sequence[tuple[Definition, str]]) -> GroupShown:
+        """Lets readers without Headwater see views at some snapshots, by one step. The views have one ``step_of``.
+
+        Raises:
+            NotNow: other programs commit to one of them all the time.
+        """
+        raise NotImplementedError(f"{self.name} has no commit of several tables")
+
+    def show_newest(self, definition: Definition) -> None:
+        """Lets readers without Headwater see the newest rows of a view that is committed alone from now on."""
 
     @abstractmethod
     def write(

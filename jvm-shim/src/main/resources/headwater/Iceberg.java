@@ -9,6 +9,11 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.iceberg.*;
 import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.catalog.Catalog;
+import org.apache.iceberg.catalog.Namespace;
+import org.apache.iceberg.catalog.TableCommit;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.encryption.EncryptionManager;
 import org.apache.iceberg.exceptions.*;
 import org.apache.iceberg.expressions.Binder;
 import org.apache.iceberg.expressions.Expression;
@@ -18,7 +23,9 @@ import org.apache.iceberg.hadoop.HadoopTableOperations;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.FileInfo;
+import org.apache.iceberg.io.LocationProvider;
 import org.apache.iceberg.io.SupportsPrefixOperations;
+import org.apache.iceberg.rest.RESTCatalog;
 import org.apache.iceberg.spark.FileRewriteCoordinator;
 import org.apache.iceberg.spark.ScanTaskSetManager;
 import org.apache.iceberg.spark.SparkSchemaUtil;
@@ -43,9 +50,16 @@ public final class Iceberg {
 
   // --- tables
 
-  /** Iceberg's table of one that a catalog loaded; null: it has another format. */
+  /**
+   * Iceberg's table of one that a catalog loaded; null: it has another format. That of a view whose newest rows lie in a branch
+   * is what that branch is.
+   */
   public Table table(Object loaded) {
-    return loaded instanceof SparkTable ? ((SparkTable) loaded).table() : null;
+    if (!(loaded instanceof SparkTable)) return null;
+    Table table = ((SparkTable) loaded).table();
+    if (!(table instanceof BaseTable) || !(table.properties().containsKey(APART) || table.refs().containsKey(BRANCH))) return table;
+    if (!table.properties().containsKey(OWNER)) return table;
+    return new BaseTable(new Branch(((HasTableOperations) table).operations()), table.name());
   }
 
   public boolean isAbsent(Throwable error) {
@@ -476,6 +490,177 @@ public final class Iceberg {
     for (String each : mine) io.deleteFile(each);
     if (alone) ((SupportsPrefixOperations) io).deletePrefix(base.location());
     return true;
+  }
+
+  // --- groups whose members are committed together
+
+  private static final String OWNER = "headwater.owner";
+  /** The property of a view whose runs write a branch. A view without it that has the branch writes its main branch next. */
+  private static final String APART = "headwater.apart";
+  /** The snapshot that the main branch of such a view got last from here. */
+  private static final String SHOWN = "headwater.shown";
+  private static final String BRANCH = "headwater", MAIN = SnapshotRef.MAIN_BRANCH;
+
+  private final Map<String, RESTCatalog> catalogs = new HashMap<String, RESTCatalog>();
+
+  /** Whether a catalog with these options commits several tables in one request. */
+  public boolean commitsTogether(Map<String, String> options) {
+    return "rest".equalsIgnoreCase((String) options.get(CatalogUtil.ICEBERG_CATALOG_TYPE))
+        || RESTCatalog.class.getName().equals(options.get(CatalogProperties.CATALOG_IMPL));
+  }
+
+  /** Such a catalog, which is opened once. */
+  public synchronized RESTCatalog catalog(SparkSession session, String name, Map<String, String> options) {
+    RESTCatalog found = (RESTCatalog) catalogs.get(name);
+    if (found == null) {
+      found = (RESTCatalog) CatalogUtil.buildIcebergCatalog(name, options, session.sessionState().newHadoopConf());
+      catalogs.put(name, found);
+    }
+    return found;
+  }
+
+  /**
+   * Lets the main branches of tables be at these snapshots, by one request for all of them. Tells which had rows of another
+   * program there, and which lack their snapshot, by their places. Null: another commit came first.
+   *
+   * A main branch that is at a later snapshot from here stays: an engine that knows more put it there.
+   */
+  public String show(
+      RESTCatalog catalog, List<List<String>> names, List<Table> tables, List<Number> snapshots) throws IOException {
+    List<TableCommit> commits = new ArrayList<TableCommit>();
+    List<Integer> foreign = new ArrayList<Integer>(), lost = new ArrayList<Integer>();
+    for (int n = 0; n < tables.size(); n++) {
+      TableOperations operations = ((HasTableOperations) tables.get(n)).operations();
+      if (!(operations instanceof Branch)) continue;
+      TableMetadata base = ((Branch) operations).of.refresh();
+      Snapshot wanted = base.snapshot(((Number) snapshots.get(n)).longValue()), now = base.currentSnapshot();
+      if (wanted == null || (now == null && base.ref(BRANCH) == null)) {
+        lost.add(n);
+        continue;
+      }
+      String before = base.property(SHOWN, ""), at = String.valueOf(wanted.snapshotId());
+      boolean known = now != null && String.valueOf(now.snapshotId()).equals(before);
+      if (known && (before.equals(at) || now.sequenceNumber() > wanted.sequenceNumber())) continue;
+      if (!known && now != null && !before.isEmpty()) foreign.add(n);
+      TableMetadata.Builder builder = TableMetadata.buildFrom(base);
+      // Else the newest rows would be those that the main branch goes back to.
+      if (base.ref(BRANCH) == null) builder.setBranchSnapshot(now.snapshotId(), BRANCH);
+      TableMetadata after = builder.setBranchSnapshot(wanted.snapshotId(), MAIN)
+          .setProperties(Collections.singletonMap(SHOWN, at)).build();
+      List<String> parts = (List<String>) names.get(n);
+      String[] namespace = (String[]) parts.subList(0, parts.size() - 1).toArray(new String[0]);
+      TableIdentifier identifier = TableIdentifier.of(Namespace.of(namespace), (String) parts.get(parts.size() - 1));
+      commits.add(TableCommit.create(identifier, base, after));
+    }
+    try {
+      if (!commits.isEmpty()) catalog.commitTransaction(commits);
+    } catch (CommitFailedException early) {
+      return null;
+    }
+    return JSON.writeValueAsString(Arrays.asList(foreign, lost));
+  }
+
+  /** Lets the main branch of a view's table have its newest rows, and removes the other one. */
+  public void rejoin(Table table) {
+    TableOperations operations = ((HasTableOperations) table).operations();
+    if (!(operations instanceof Branch)) return;
+    TableOperations of = ((Branch) operations).of;
+    TableMetadata base = of.refresh();
+    if (base.ref(BRANCH) == null) return;
+    of.commit(base, Branch.joined(base).build());
+  }
+
+  /** A table whose main branch is another one of the real table. Both change names, so what either names stays. */
+  private static final class Branch implements TableOperations {
+    final TableOperations of;
+    private TableMetadata real, told;
+
+    Branch(TableOperations of) {
+      this.of = of;
+    }
+
+    public synchronized TableMetadata current() {
+      return told(of.current());
+    }
+
+    public synchronized TableMetadata refresh() {
+      return told(of.refresh());
+    }
+
+    private TableMetadata told(TableMetadata now) {
+      if (now == real) return told;
+      SnapshotRef newest = now.ref(BRANCH), shown = now.ref(MAIN);
+      real = now;
+      if (newest == null) return told = now; // it begins at the main branch
+      TableMetadata.Builder builder = TableMetadata.buildFrom(now).setBranchSnapshot(newest.snapshotId(), MAIN);
+      if (shown == null) builder.removeRef(BRANCH);
+      else builder.setBranchSnapshot(shown.snapshotId(), BRANCH);
+      return told = builder.discardChanges().withMetadataLocation(now.metadataFileLocation()).build();
+    }
+
+    public synchronized void commit(TableMetadata base, TableMetadata updated) {
+      if (base != told) throw new CommitFailedException("the table changed meanwhile");
+      if (base != updated) of.commit(real, written(real, updated.changes()));
+    }
+
+    /**
+     * The real table after changes of this one. Other columns are those of all branches, so the main branch gets the rows that
+     * come with them at once. So does that of a view which is committed alone.
+     */
+    private static TableMetadata written(TableMetadata base, List<MetadataUpdate> changes) {
+      boolean joins = !base.properties().containsKey(APART);
+      for (Object each : changes)
+        joins |= each instanceof MetadataUpdate.RemoveSnapshotRef && ((MetadataUpdate.RemoveSnapshotRef) each).name().equals(MAIN);
+      TableMetadata.Builder builder = joins ? joined(base) : TableMetadata.buildFrom(base);
+      for (Object each : changes) {
+        MetadataUpdate update = joins ? (MetadataUpdate) each : swapped((MetadataUpdate) each);
+        update.applyTo(builder);
+      }
+      return builder.build();
+    }
+
+    static TableMetadata.Builder joined(TableMetadata base) {
+      TableMetadata.Builder builder = TableMetadata.buildFrom(base);
+      if (base.ref(BRANCH) != null) builder.setBranchSnapshot(base.ref(BRANCH).snapshotId(), MAIN).removeRef(BRANCH);
+      return builder.removeProperties(Collections.singleton(SHOWN));
+    }
+
+    private static MetadataUpdate swapped(MetadataUpdate update) {
+      if (!(update instanceof MetadataUpdate.SetSnapshotRef)) return update;
+      MetadataUpdate.SetSnapshotRef set = (MetadataUpdate.SetSnapshotRef) update;
+      if (!set.name().equals(MAIN)) return update;
+      return new MetadataUpdate.SetSnapshotRef(
+          BRANCH, Long.valueOf(set.snapshotId()), SnapshotRefType.BRANCH, set.minSnapshotsToKeep(), set.maxSnapshotAgeMs(),
+          set.maxRefAgeMs());
+    }
+
+    public FileIO io() {
+      return of.io();
+    }
+
+    public EncryptionManager encryption() {
+      return of.encryption();
+    }
+
+    public String metadataFileLocation(String name) {
+      return of.metadataFileLocation(name);
+    }
+
+    public LocationProvider locationProvider() {
+      return of.locationProvider();
+    }
+
+    public TableOperations temp(TableMetadata uncommitted) {
+      return of.temp(uncommitted);
+    }
+
+    public long newSnapshotId() {
+      return of.newSnapshotId();
+    }
+
+    public boolean requireStrictCleanup() {
+      return of.requireStrictCleanup();
+    }
   }
 
   // --- small files

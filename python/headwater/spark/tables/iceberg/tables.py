@@ -27,6 +27,7 @@ from headwater.spark.tables.compaction import Compaction, PutTogether
 from headwater.spark.tables.iceberg import schemas
 from headwater.spark.tables.iceberg.at import At, Metadata
 from headwater.spark.tables.iceberg.calls import Calls
+from headwater.spark.tables.iceberg.common_commits import CommonCommits
 from headwater.spark.tables.iceberg.history import History
 from headwater.spark.tables.iceberg.key_search import KeySearch
 from headwater.spark.tables.iceberg.loaded import Catalogs
@@ -38,7 +39,7 @@ from headwater.spark.tables.iceberg.shape import Shapes
 from headwater.spark.tables.iceberg.small_files import SmallFiles
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import WEIGHT, Reach
-from headwater.spark.tables.table_format import ViewFormat
+from headwater.spark.tables.table_format import GroupShown, ViewFormat
 from headwater.spark.tables.view_tables import (
     emptied,
     filled,
@@ -70,7 +71,7 @@ class IcebergTables(ViewFormat):
         self._publishing, self._retention = Publishing(calls, Shapes(calls)), Retention(calls, session)
         self._looks = IcebergLooks(shim, self._catalogs, calls, self._history)
         self._rows, self._searching = ChangedRowsReader(calls, self._catalogs, self._history), KeySearch(shim, calls)
-        self._files = SmallFiles(calls, sessions)
+        self._files, self._commits = SmallFiles(calls, sessions), CommonCommits(calls, self._catalogs, session)
         self._staged: dict[str, Staged] = {}
 
     # --- looks
@@ -174,6 +175,15 @@ class IcebergTables(ViewFormat):
     def location(self, definition: Definition) -> str:
         table = self._catalogs.table(definition.view)
         return "" if table is None else table.location()
+
+    def step_of(self, definition: Definition) -> str:
+        return self._commits.step_of(definition)
+
+    def show(self, members: Sequence[tuple[Definition, str]]) -> GroupShown:
+        return self._commits.show(members)
+
+    def show_newest(self, definition: Definition) -> None:
+        self._commits.show_newest(definition)
 
     def sizes(self, definition: Definition) -> Sequence[int]:
         return self._files.sizes(self._table(definition))
