@@ -91,6 +91,27 @@ def test_readers_run_on_what_is_kept_and_all_is_published_in_order(home, volume,
         until(lambda: not files(volume), "removal of what was kept", 30)
 
 
+def test_moments_as_partitions_are_kept_in_the_zone_of_their_directories(home, volume):
+    """Directories of a view in JSON are named in UTC. The views above it are of another zone."""
+    with home.session(settings(home, str(volume))) as session:
+        session.run(FACTS.format(rows=100_000))
+        session.run("SET TIME ZONE 'UTC'")
+        moment = "timestamp_seconds(1790000000 + m * 3600) AS t"
+        session.run(
+            f"CREATE MATERIALIZED VIEW wide USING json PARTITIONED BY (t) AS SELECT id, k, note, {moment} FROM facts"
+        )
+        session.run("SET TIME ZONE 'America/New_York'")
+        query = "SELECT unix_seconds(t) AS at, max({0}) AS most, count(*) AS n FROM wide GROUP BY unix_seconds(t)"
+        for column in ("id", "k"):
+            session.run(f"CREATE MATERIALIZED VIEW by_{column} AS {query.format(column)}")
+        session.run(ADD)
+        session.run("REFRESH MATERIALIZED VIEWS")
+        assert kept(home) == ["default.wide"]
+        for column in ("id", "k"):
+            differing = f"SELECT count(*) FROM (SELECT * FROM by_{column} EXCEPT ALL {query.format(column)})"
+            assert session.one(differing) == "0"
+
+
 def test_a_first_refresh_keeps_what_statistics_foresee(home, volume, room):
     """Views that are declared while what they read is filled: each is kept for its readers the first time already."""
     with home.session(settings(home, room)) as session:

@@ -57,7 +57,7 @@ class PublicationSuite extends AnyFunSuite {
     assert(publish(session, LocalSpark.here("publish_request_whole")) == Golden.json("publish_answer_fenced"))
     session.sql("ALTER TABLE revenue SET TBLPROPERTIES ('headwater.version' = '1762000000122')")
     val answer = publish(session, LocalSpark.here("publish_request_whole"))
-    assert(answer == parse(s"""{"superseded": ["${LocalSpark.warehouse}/shop.db/revenue/.v0/data"], "unchanged": []}"""))
+    assert(answer == parse(s"""{"superseded": ["${LocalSpark.warehouse}/shop.db/revenue/.v0/data"], "unchanged": [], "kept": false}"""))
     val moved = catalog(session).getTable("shop", "revenue")
     assert(moved.location.toString.endsWith("/shop.db/revenue/.v1762000000123/data"))
     assert(moved.properties("headwater.version") == "1762000000123")
@@ -98,7 +98,7 @@ class PublicationSuite extends AnyFunSuite {
     val session = partitioned()
     val request = LocalSpark.here("publish_request_partitions")
     publish(session, request)
-    assert(publish(session, request) == parse("""{"superseded": [], "unchanged": []}"""))
+    assert(publish(session, request) == parse("""{"superseded": [], "unchanged": [], "kept": false}"""))
     assert(catalog(session).getTable("shop", "monthly_revenue").stats.get.rowCount.contains(BigInt(26)))
   }
 
@@ -120,7 +120,7 @@ class PublicationSuite extends AnyFunSuite {
     }
     def request(version: Int) =
       s"""{"table": "shop.monthly_revenue", "owner": "0cc175b9c0f1b6a831c399e269772661", "version": $version, "partitions": [${parts.mkString(",")}]}"""
-    assert(publish(session, request(7)) == parse("""{"superseded": [], "unchanged": []}"""))
+    assert(publish(session, request(7)) == parse("""{"superseded": [], "unchanged": [], "kept": false}"""))
     assert(publish(session, request(6)) == parse("""{"fenced": 7}"""))
     assert(catalog(session).listPartitions("shop", "monthly_revenue").size == 40)
   }
