@@ -328,7 +328,7 @@ def _stated(name: str, properties: Mapping[str, str]) -> dict[str, str]:
             raise DefinitionError("PROPERTY", f"'{key}' is stated in two spellings; leave one out", name)
         if key.startswith(f"{PREFIX}{DEPENDENCY}"):
             raise DefinitionError("PROPERTY", f"table() says what {name} reads; leave the property '{key}' out", name)
-        if key == f"{PREFIX}group":
+        if key.startswith(f"{PREFIX}group"):  # nobody reads epochs here
             told = f"the engine reads no older versions of {name} in this program; leave the property '{key}' out"
             raise DefinitionError("PROPERTY", told, name)
         if not isinstance(value, str):

@@ -135,6 +135,8 @@ def test_a_property_may_have_its_prefix(tmp_path: Path, key: str) -> None:
         ({"prority": "2"}, "there is no property 'headwater.prority'; did you mean 'headwater.priority'?"),
         ({"headwater.headwater.freshness": "1 hour"}, "there is no property 'headwater.headwater.freshness'"),
         ({"delta.appendOnly": "true"}, "there is no property 'headwater.delta.appendOnly'"),
+        ({"group": "g"}, "no older versions of a in this program; leave the property 'headwater.group' out"),
+        ({"headwater.group.publish": "06:00"}, "leave the property 'headwater.group.publish' out"),
         ({"priority": 10}, "property 'headwater.priority' is 10, which is no text; write '10'"),
         ({"settle": "1 hour", "headwater.settle": "2 hours"}, "'headwater.settle' is stated in two spellings"),
         ({"dependency.b": "all"}, "table() says what a reads"),

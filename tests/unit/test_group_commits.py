@@ -27,10 +27,11 @@ class Tables:
     Attributes:
         catalogs: the one of each view that commits several tables; others lie in none.
         failures: so many commits fail.
+        failing: the views of which each commit fails.
     """
 
     def __init__(self, **catalogs: str) -> None:
-        self.catalogs, self.failures = catalogs, 0
+        self.catalogs, self.failures, self.failing = catalogs, 0, set[str]()
         self.shown: list[dict[str, str]] = []
         self.newest: list[str] = []
         self.foreign: tuple[str, ...] = ()
@@ -42,8 +43,8 @@ class Tables:
         return self.catalogs.get(definition.view, "")
 
     def show(self, members):
-        if self.failures:
-            self.failures -= 1
+        if self.failures or any(definition.view in self.failing for definition, _ in members):
+            self.failures = max(0, self.failures - 1)
             raise NotNow("the catalog does not answer")
         self.shown.append({definition.view: snapshot for definition, snapshot in members})
         return GroupShown(self.foreign)
@@ -92,6 +93,19 @@ def test_a_commit_that_failed_is_made_the_next_time(caplog):
     assert commits.settle()
     assert tables.shown == [newest(made)]
     assert "another program wrote by_day past Headwater; readers see epoch" in caplog.text
+
+
+def test_who_waits_for_one_group_does_not_hear_of_the_catalog_of_another_one():
+    made, tables, commits = together()
+    made.declare(member("far", "s", group="away", **WORD))
+    made.drain()
+    tables.catalogs["far"], tables.failing = "other", {"far"}
+    assert commits.settle(only="revenue")
+    assert tables.shown == [newest(made)]
+    with pytest.raises(NotNow, match="does not answer"):
+        commits.settle(only="away")
+    with pytest.raises(NotNow, match="does not answer"):
+        commits.settle()
 
 
 def test_only_members_with_the_word_are_shown():

@@ -18,7 +18,7 @@ from benchmarks.papers.workload import Workload, generated
 from headwater.cli.main import main
 from headwater.cli.whatif import policy
 from headwater.model.error import DefinitionError, StatementError
-from headwater.model.event import Altered, Changed, Declared, Dropped, Event, Published, Renamed
+from headwater.model.event import Altered, Changed, Declared, Dropped, Event, Published, Renamed, Requested
 from headwater.simulate.accounts import as_it_ran
 from headwater.simulate.replay import Override
 from headwater.simulate.scenario import Scenario, recorded
@@ -52,6 +52,17 @@ def counts(row: Row) -> dict[str, tuple[float, float]]:
 
 
 # --- a store made by a small script
+
+
+def test_a_member_in_files_is_simulated_to_its_end():
+    """A simulated publication keeps a version, too. Else the view would be asked for one again and again."""
+    made = machine({"t": "a"}, V)
+    made.record(lambda _: Altered(made.now, "v", (("headwater.group", "g"),)))
+    made.drain()
+    change(made, "t", A1, 7)
+    made.drain()
+    assert sum(isinstance(each, Requested) for each in made.journal) == 1
+    assert counts(outcome(recorded(made.journal)))["v"] == (3, 5), "a fill, the refresh that is kept, and one partition"
 
 
 def test_the_recorded_policy_runs_what_ran():

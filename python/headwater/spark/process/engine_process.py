@@ -7,7 +7,6 @@ the driver closes, however the driver ended.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import signal
@@ -15,11 +14,11 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -28,8 +27,7 @@ from headwater.memory.buffers import wiring
 from headwater.memory.buffers.memory import SparkMemory
 from headwater.memory.planning.means import decode_means, encode_means
 from headwater.model.error import HeadwaterError, JournalError, StoreError
-from headwater.model.event import FRESH, Budgeted, CancelAsked, Requested
-from headwater.model.partition import Slice
+from headwater.model.event import Budgeted
 from headwater.model.state import Budget, State
 from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
@@ -49,6 +47,7 @@ from headwater.spark.observing.run_looks import RunLooks
 from headwater.spark.process import store_location
 from headwater.spark.process.attach import attach
 from headwater.spark.process.compacting import Compactor
+from headwater.spark.process.orders import Orders
 from headwater.spark.process.sampling import Sampler
 from headwater.spark.process.sweep import Sweeper
 from headwater.spark.refreshing.group_commits import GroupCommits
@@ -128,6 +127,7 @@ class EngineProcess:
             self.commits,
             jobs,
         )
+        self.orders = Orders(self.recorder, self.loop, self.store)
         self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.formats, self.shim)
         self.compactor = Compactor(self.recorder, self.loop, self.formats, looks, self.shim)
         self.sampler = Sampler(self.recorder, self.loop, self.store, verifier, self.shim)
@@ -218,7 +218,7 @@ class EngineProcess:
         thread is followed at once, or a moment later where this one has just looked."""
         while True:
             wake = self._guarded(self._step)
-            self._guarded(self._obey)
+            self._guarded(self.orders.obey)
             self._guarded(self._keep_to_budget)
             pause = HEARTBEAT if wake is None else (wake - self.recorder.clock.now()) / 1000
             time.sleep(DEBOUNCE)
@@ -230,18 +230,6 @@ class EngineProcess:
             self._away, self._back = False, True
             self.observer.hints.noticed.set()
         return wake
-
-    def _obey(self) -> None:
-        """Records what the command line ordered."""
-        number = self.loop.mine.number
-        if not self.loop.leads or number is None:
-            return
-        for order in self.store.take_orders(number):
-            if order.kind == "backfill":
-                self._backfill(json.loads(order.subject))
-            else:
-                self._cancel(order.subject)
-            self.store.carried_out(order)
 
     def _keep_to_budget(self) -> None:
         """Records this application's budget when it is the one that refreshes."""
@@ -255,19 +243,6 @@ class EngineProcess:
 
         if self.loop.leads and self.recorder.read(lambda state: state.budget) != mine:
             self.recorder.record(event)
-
-    def _cancel(self, view: str) -> None:
-        def event(state: State) -> CancelAsked | None:
-            return CancelAsked(self.recorder.clock.now(), view) if view in state.running else None
-
-        self.recorder.sync()  # another engine may have begun the run a moment ago
-        self.recorder.record(event)
-
-    def _backfill(self, asked: Mapping[str, Any]) -> None:
-        slices, why = tuple(Slice.of(each) for each in asked["slices"]), "was to be backfilled, by headwater backfill"
-        self.recorder.record(
-            lambda _: Requested(self.recorder.clock.now(), FRESH, asked["table"], slices, why, asked["downstream"])
-        )
 
     def _observe(self) -> None:
         """Looks where hints point, and at everything at the start and every so often."""

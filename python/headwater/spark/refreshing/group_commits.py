@@ -32,9 +32,12 @@ class GroupCommits:
         self._lock = threading.Lock()
         self._done: dict[str, Epoch] = {}
 
-    def settle(self, afresh: bool = False) -> bool:
-        """Shows the groups whose readers are to see another epoch; ``afresh``: looks at all of them, as another
-        program may have written what readers see. True: all readers see what they are to see.
+    def settle(self, afresh: bool = False, only: str | None = None) -> bool:
+        """Shows the groups whose readers are to see another epoch. True: these readers see what they are to see.
+
+        Args:
+            afresh: looks at all of them, as another program may have written what readers see.
+            only: one of the groups; ``None``: all.
 
         Raises:
             NotNow: a catalog does not answer, or other programs commit to a member all the time.
@@ -45,7 +48,7 @@ class GroupCommits:
             self._done = {group: epoch for group, epoch in self._done.items() if group in wanted and not afresh}
             failures: list[NotNow] = []
             for group, epoch in wanted.items():
-                if self._done.get(group) == epoch:
+                if self._done.get(group) == epoch or only not in (None, group):
                     continue
                 try:
                     self._show(group, epoch)

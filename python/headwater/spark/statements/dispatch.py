@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from attrs import evolve
 from pyspark.errors import PySparkException
 
-from headwater.algebra import graph
 from headwater.engine.requests.coverage import depending
-from headwater.engine.requests.limits import follows
 from headwater.engine.tell import report
 from headwater.engine.tell.columns import LINES
 from headwater.engine.tell.group_rows import GROUPS, STATES
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.engine.tell.waiting import cannot_run, failing
 from headwater.model.error import StatementError, StoreError
-from headwater.model.event import FRESH, Altered, Declared, Dropped, Renamed, Resumed, Suspended
-from headwater.model.name import anywhere, loosely, spelled, split
+from headwater.model.event import Dropped, Resumed, Suspended
+from headwater.model.name import anywhere, loosely, spelled
 from headwater.model.policy import duration
-from headwater.model.properties import check_properties
 from headwater.model.state import State
-from headwater.model.view import Definition, pairs
+from headwater.model.view import Definition
 from headwater.runtime.execute import guarded
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
 from headwater.runtime.wait import SharedLooks, Waiting
-from headwater.spark.defining.analyse import Analyst, require_followed
+from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs, messages
-from headwater.spark.defining.options import require_group
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.settings import check_settings
@@ -52,7 +48,8 @@ from headwater.spark.observing.hints import Target
 from headwater.spark.observing.observer import Observer
 from headwater.spark.refreshing.group_commits import GroupCommits
 from headwater.spark.statements import syntax
-from headwater.spark.statements.create import Declarations, edged
+from headwater.spark.statements.alter import Alterations
+from headwater.spark.statements.create import Declarations
 from headwater.spark.statements.group_statements import Groups, Pins
 from headwater.spark.statements.recompute import COMPARISON, Recomputing, Verifier
 from headwater.spark.statements.view_names import Names
@@ -88,7 +85,7 @@ class Statements:
         self._names, self.looks = Names(recorder, shim.owner), SharedLooks(self._look, recorder.clock)
         self._groups = Groups(recorder, observer, self.waiting, self._names, pins, commits)
         self._recomputing = Recomputing(recorder, observer, self.waiting, verifier)
-        self._commits = commits
+        self._alterations = Alterations(recorder, observer, analyst, sessions, shim, commits)
         self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting, commits)
 
     def answer(self, message: Question) -> AnswerRows:
@@ -279,98 +276,13 @@ class Statements:
                 )
                 return [[f"{view} is no longer suspended. {ill}" if ill else f"{view} is resumed"]]
             case syntax.SetProperties(_, changed):
-                return self._set_properties(definition, dict(changed))
+                return self._alterations.set(definition, dict(changed))
             case syntax.UnsetProperties(_, keys, if_exists):
-                return self._unset_properties(definition, keys, if_exists)
+                return self._alterations.unset(definition, keys, if_exists)
             case syntax.Rename(_, to):
-                return self._rename(definition, to, message)
+                target = self._names.beside(definition.view, to, message.session)
+                return self._alterations.rename(definition, target)
         raise AssertionError(f"not a statement: {statement}")
-
-    def _set_properties(self, definition: Definition, changed: Mapping[str, str]) -> Sequence[Row]:
-        check_properties(definition.view, changed)
-        self._alter_properties(definition, {**dict(definition.properties), **changed})
-        return [[f"{definition.view}: {', '.join(f'{key} = {value}' for key, value in changed.items())}"]]
-
-    def _unset_properties(self, definition: Definition, keys: Sequence[str], if_exists: bool) -> Sequence[Row]:
-        properties = dict(definition.properties)
-        if (unknown := sorted({*keys} - properties.keys())) and not if_exists:
-            raise StatementError(
-                f"{definition.view} has no property {', '.join(unknown)}; it has {', '.join(properties) or 'none'}. "
-                "With IF EXISTS, that is no mistake"
-            )
-        gone = {key: properties.pop(key) for key in keys if key in properties}
-        if not gone:
-            return [[f"{definition.view} has none of these properties; nothing was done"]]
-        self._alter_properties(definition, properties)
-        return [[f"{definition.view}: {', '.join(f'{key} = {value} is unset' for key, value in gone.items())}"]]
-
-    def _alter_properties(self, definition: Definition, properties: Mapping[str, str]) -> None:
-        altered = self._analyst.analysed(evolve(definition, properties=properties))
-        follows_again = follows(altered) and not follows(definition)
-        differs = altered.dependencies != definition.dependencies or edged(altered) != edged(definition)
-        if differs or altered.policy.method != definition.policy.method:
-            require_followed(altered)  # other properties may change where a view cannot be followed any more
-        require_group(altered)
-        self._commits.require(altered)
-        session = self._sessions.of_table()
-        catalog.store(session, altered, definition)
-        why = "follows its sources again" if follows_again else "depends on its sources in another way"
-
-        def alter(state: State) -> Declared | Altered:
-            if state.definition(definition.view) != definition:
-                raise _MovedOn
-            if follows_again or differs:
-                return Declared(self._now(), FRESH, altered, why)
-            return Altered(self._now(), definition.view, pairs(properties))
-
-        try:
-            self._recorder.record(alter)
-        except _MovedOn:
-            newer = self._recorder.read(lambda state: state.definition(definition.view))
-            if newer is not None:
-                catalog.store(session, newer, altered)
-            raise StatementError(f"{definition.view} changed meanwhile; alter it again") from None
-        self._commits.altered(altered, definition)
-
-    def _rename(self, definition: Definition, to: syntax.Name, message: Statement) -> Sequence[Row]:
-        target = self._names.beside(definition.view, to, message.session)
-        if split(target)[:-1] != split(definition.view)[:-1]:
-            raise StatementError(f"{definition.view} cannot become {target}: a view stays in its database")
-        if shown := catalog.replaced(target):
-            kept = f"the name {target} is kept for a table that is to replace {shown}"
-            raise StatementError(f"{kept}; choose another one")
-        self._require_renamable(definition)
-        if self._shim.owner(target) is not None:
-            raise StatementError(f"{target} exists already; choose another name")
-        self._recorder.read(lambda state: graph.refuse_cycle(state.sources, target, definition.sources))
-        session = self._sessions.of_table()
-        renamed = catalog.renamed(session, self._shim, definition, target)
-
-        def rename(state: State) -> Renamed | None:
-            known = state.views.get(definition.view)
-            if known is None and target in state.views:
-                return None  # a look was faster
-            same = known is not None and known.definition == definition
-            if not same or report.reading(state, definition.view) or definition.view in state.running:
-                raise _MovedOn
-            return Renamed(self._now(), FRESH, definition.view, target, renamed)
-
-        try:
-            self._recorder.record(rename)
-        except _MovedOn:
-            catalog.renamed(session, self._shim, renamed, definition.view)
-            self._require_renamable(definition)
-            raise StatementError(f"{definition.view} changed meanwhile; rename it again") from None
-        self._observer.reanalyse(target)  # views that read a table which had this name
-        return [[f"{definition.view} is now {target}"]]
-
-    def _require_renamable(self, definition: Definition) -> None:
-        view = definition.view
-        readers, runs = self._recorder.read(lambda state: (report.reading(state, view), view in state.running))
-        if readers:
-            raise StatementError(f"{view} is read by {', '.join(readers)} under this name; drop or redefine them first")
-        if runs:
-            raise StatementError(f"{view} is being refreshed; rename it when the refresh has ended")
 
     def _wait_for_hints(self, message: Wait) -> Sequence[Row]:
         since, written = self._recorder.seq, self._observer.hints.pointed_at(message.hints)
@@ -396,7 +308,3 @@ def _read(state: State, view: str) -> str:
     readers = report.reading(state, view)
     them = "it" if len(readers) == 1 else "them"
     return f"{view} is read by {', '.join(readers)}; drop {them} first" if readers else ""
-
-
-class _MovedOn(Exception):
-    """A view is not as it was when the catalog got another name or other properties of it."""

@@ -80,7 +80,7 @@ class Groups:
         self._waiting.until(over, token)
         if why := ended[0]:
             raise StatementError(f"{group} has no epoch with all changes: {why}")
-        self._commits.settle()
+        self._commits.settle(only=group)
         now = self._recorder.clock.now()
         return [each.row for each in self._recorder.read(lambda state: group_rows(state, now)) if each.group == group]
 

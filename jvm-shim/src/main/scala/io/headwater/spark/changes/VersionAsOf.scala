@@ -14,15 +14,9 @@ case class VersionAsOf(session: SparkSession) extends Rule[LogicalPlan] {
     case travel @ RelationTimeTravel(relation: UnresolvedRelation, None, Some(version)) if version.forall(_.isDigit) =>
       val found = for {
         key <- PinnedSnapshots(session).key(relation.multipartIdentifier)
-        identifier <- named(key)
-        table <- Tables.metadata(session, identifier)
+        table <- Tables.metadata(session, key)
         root <- FileVersions.root(table)
       } yield PinnedSnapshots(session).pinned(relation, key, Pin(version, Nil, root = root))
       found.getOrElse(travel)
-  }
-
-  private def named(key: String) = Names.named(key) match {
-    case name: TableName => name.identifier
-    case _ => None
   }
 }

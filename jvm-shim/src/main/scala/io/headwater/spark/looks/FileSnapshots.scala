@@ -57,7 +57,7 @@ private[spark] object FileSnapshots {
   /** The rows of the files that came between two snapshots; `null` if some went, or nobody can say. */
   def added(session: SparkSession, table: String, since: String, until: String): DataFrame = {
     val found = for {
-      known <- entry(session, table)
+      known <- Tables.metadata(session, table)
       all <- files(session, known)
       how = Reading.of(known)
       before <- at(all, how, since)
@@ -73,7 +73,7 @@ private[spark] object FileSnapshots {
    */
   def read(session: SparkSession, table: String, snapshot: String, options: Map[String, String]): LogicalPlan = {
     val found = for {
-      known <- entry(session, table)
+      known <- Tables.metadata(session, table)
       all <- files(session, known)
       old <- at(all, Reading.of(known), snapshot)
     } yield relation(session, known, old, options)
@@ -101,21 +101,10 @@ private[spark] object FileSnapshots {
       ordered(table, Sinks.files(session, root, Some(table.schema)).getOrElse(Files.of(session, root)))
     }
 
-  private def entry(session: SparkSession, key: String): Option[CatalogTable] = Names.named(key) match {
-    case name: TableName => name.identifier.flatMap(Tables.metadata(session, _))
-    case _ => None
-  }
-
   private def relation(
       session: SparkSession, table: CatalogTable, files: Seq[Named], options: Map[String, String]): LogicalPlan = {
     val read = table.copy(storage = table.storage.copy(properties = table.storage.properties ++ options))
-    PublishedRelation.of(session, read, Nil) match {
-      case whole @ LogicalRelation(found: HadoopFsRelation, _, _, _, _) =>
-        val listed = new ListedFiles(found.location.rootPaths, files.map(_._2).filter(_.getLen > 0))
-        // What is known of the table says nothing of how large this is.
-        whole.copy(relation = found.copy(location = listed)(found.sparkSession), catalogTable = Some(read.copy(stats = None)))
-      case other => throw new HeadwaterException(s"${table.identifier} is not read from its files: ${other.nodeName}")
-    }
+    PublishedRelation.over(session, read)(found => new ListedFiles(found.rootPaths, files.map(_._2).filter(_.getLen > 0)))
   }
 
   private def said(count: Int, digest: String): String = s"$count $digest"

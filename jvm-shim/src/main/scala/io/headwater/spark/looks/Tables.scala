@@ -38,6 +38,12 @@ object Tables {
   def metadata(session: SparkSession, identifier: TableIdentifier): Option[CatalogTable] =
     metadata(session, Seq(identifier)).values.headOption
 
+  /** The same of a key; none where it names no table of the session catalog. */
+  private[spark] def metadata(session: SparkSession, key: String): Option[CatalogTable] = Names.named(key) match {
+    case name: TableName => name.identifier.flatMap(metadata(session, _))
+    case _ => None
+  }
+
   /** Those of these tables that there are: one call for each database, unless only one table of it is asked for. */
   def metadata(session: SparkSession, identifiers: Seq[TableIdentifier]): Map[TableIdentifier, CatalogTable] = {
     val classic = Access.classic(session)

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTablePartitio
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources._
-import org.apache.spark.sql.headwater.{Access, HeadwaterException}
+import org.apache.spark.sql.headwater.Access
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /** A partition of a version of a view in files; a view without partitions has one with an empty `spec`. */
@@ -64,7 +64,7 @@ private[spark] object FileVersions {
    * @throws FilesGone the version is not there any more
    */
   def read(session: SparkSession, view: String, root: String, version: String, options: Map[String, String]): LogicalPlan = {
-    val found = for (entry <- entry(session, view); kept <- known(session, root, version)) yield {
+    val found = for (entry <- Tables.metadata(session, view); kept <- known(session, root, version)) yield {
       relation(session, entry, s"$root@$version", kept, options)
     }
     found.getOrElse(throw new FilesGone(s"version $version of $view is not there any more"))
@@ -73,7 +73,7 @@ private[spark] object FileVersions {
   /** The rows of the partitions of a version that have other files in another version; `null` if nobody can say. */
   def rows(session: SparkSession, view: String, root: String, version: String, other: String): DataFrame = {
     val found = for {
-      entry <- entry(session, view)
+      entry <- Tables.metadata(session, view)
       mine <- known(session, root, version)
       others <- known(session, root, other)
     } yield {
@@ -95,11 +95,6 @@ private[spark] object FileVersions {
 
   private def list(root: String, version: String): Path = new Path(s"$root/.v$version/$Name")
 
-  private def entry(session: SparkSession, key: String): Option[CatalogTable] = Names.named(key) match {
-    case name: TableName => name.identifier.flatMap(Tables.metadata(session, _))
-    case _ => None
-  }
-
   private def relation(
       session: SparkSession, table: CatalogTable, id: String, kept: KeptVersion, options: Map[String, String]): LogicalPlan = {
     val read = table.copy(
@@ -107,13 +102,7 @@ private[spark] object FileVersions {
       schema = DataType.fromJson(kept.schema).asInstanceOf[StructType],
       provider = Some(kept.format),
       partitionColumnNames = kept.partitioned_by)
-    PublishedRelation.of(session, read, Nil) match {
-      case whole @ LogicalRelation(found: HadoopFsRelation, _, _, _, _) =>
-        val files = new VersionFiles(session, read, id, kept.partitions)
-        // What is known of the table says nothing of how large this is.
-        whole.copy(relation = found.copy(location = files)(found.sparkSession), catalogTable = Some(read.copy(stats = None)))
-      case other => throw new HeadwaterException(s"${table.identifier} is not read from its files: ${other.nodeName}")
-    }
+    PublishedRelation.over(session, read)(_ => new VersionFiles(session, read, id, kept.partitions))
   }
 }
 

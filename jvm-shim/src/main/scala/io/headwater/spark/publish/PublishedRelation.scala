@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogUtils, HiveTa
 import org.apache.spark.sql.catalyst.expressions.AttributeReference
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.{DataSource, HadoopFsRelation, InMemoryFileIndex, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.{DataSource, FileIndex, HadoopFsRelation, InMemoryFileIndex, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
 import org.apache.spark.sql.internal.SQLConf
@@ -63,6 +63,16 @@ case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
 }
 
 private[spark] object PublishedRelation {
+
+  /** The relation of a table that reads other files than are listed for it now. */
+  def over(session: SparkSession, table: CatalogTable)(files: FileIndex => FileIndex): LogicalPlan =
+    of(session, table, Nil) match {
+      case whole @ LogicalRelation(found: HadoopFsRelation, _, _, _, _) =>
+        // What is known of the table says nothing of how large this is.
+        whole.copy(
+          relation = found.copy(location = files(found.location))(found.sparkSession), catalogTable = Some(table.copy(stats = None)))
+      case other => throw new HeadwaterException(s"${table.identifier} is not read from its files: ${other.nodeName}")
+    }
 
   /** The relation of a table of files, with the columns of the one that it stands for, if these are alike. */
   def of(session: SparkSession, published: CatalogTable, output: Seq[AttributeReference]): LogicalPlan = {
