@@ -67,7 +67,9 @@ private[spark] object FileVersions {
     val found = for (entry <- Tables.metadata(session, view); kept <- known(session, root, version)) yield {
       relation(session, entry, s"$root@$version", kept, options)
     }
-    found.getOrElse(throw new FilesGone(s"version $version of $view is not there any more"))
+    found.getOrElse(throw new FilesGone(
+      s"version $version of $view is not there: it was cleaned up, or never kept. Members of a group keep versions; " +
+        "DESCRIBE MATERIALIZED VIEW GROUP shows their numbers, in the column as_of"))
   }
 
   /** The rows of the partitions of a version that have other files in another version; `null` if nobody can say. */
