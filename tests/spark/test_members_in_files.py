@@ -206,7 +206,8 @@ def test_a_view_joins_and_leaves_a_group(spark: SparkSession) -> None:
     spark.sql("REFRESH MATERIALIZED VIEW v")
     assert rows(spark, "SELECT * FROM v") == [(3,)]
     assert rows(spark, f"SELECT * FROM v VERSION AS OF {number}") == [(2,)]
-    with pytest.raises(PySparkException, match="version 17 of .* is not there: .* DESCRIBE MATERIALIZED VIEW GROUP shows"):
+    shown_by = "version 17 of .* is not there: .* DESCRIBE MATERIALIZED VIEW GROUP shows"
+    with pytest.raises(PySparkException, match=shown_by):
         rows(spark, "SELECT * FROM v VERSION AS OF 17")
 
 
