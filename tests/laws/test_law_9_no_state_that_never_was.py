@@ -80,7 +80,8 @@ class States:
     """The recorded states of each base table, in their order, and the newest vector that each view was found at.
 
     Attributes:
-        exempt: the runs of which the law does not speak, as they waited long enough or read what such a run made.
+        exempt: the runs of which the law does not speak, as they waited long enough, went past a view that cannot run,
+            or read what such a run made.
         astray: the views that show what such a run made, until they have a cut again.
     """
 
@@ -112,7 +113,9 @@ class States:
         return found
 
     def begun(self, event: Started) -> list[str]:
-        if event.let_go is not None or not self.astray.isdisjoint(upstream(self.made.state, event.view)):
+        above, views = upstream(self.made.state, event.view), self.made.state.views
+        past_a_released_one = any(views[each].released for each in above & views.keys())
+        if event.let_go is not None or past_a_released_one or not self.astray.isdisjoint(above):
             self.exempt.add(event.version)
         if event.let_go is None:
             return []
@@ -128,7 +131,7 @@ class States:
         state = self.made.state
         above = upstream(state, event.view) & state.views.keys()
         views = [state.views[each] for each in above]
-        if any(each.released or each.unsure or not follows(each.definition) for each in views):
+        if any(each.unsure or not follows(each.definition) for each in views):
             return True
         if any(self.made.unseen(each) for each in above):
             return True
