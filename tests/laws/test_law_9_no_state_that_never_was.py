@@ -99,7 +99,7 @@ class States:
             event = journal[self.read]
             self.read += 1
             self.astray = {each for each in self.astray & self.made.state.views.keys() if not shown(self.made, each)}
-            if isinstance(event, Changed) and event.table not in self.made.state.views:
+            if isinstance(event, Changed) and event.snapshot and event.table not in self.made.state.views:
                 self.of.setdefault(event.table, []).append((event.version, event.snapshot))
             elif isinstance(event, Declared):
                 self.newest.clear()  # it may have another query

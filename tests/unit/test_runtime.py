@@ -273,6 +273,7 @@ def test_who_asks_to_cancel_need_not_know_whose_run_it_is(bench, monkeypatch):
     until(lambda: cancelled == ["v"])
     going.set()
     until(lambda: bool(bench.of(Failed)))
+    two.sync()
     [ended] = bench.of(Failed)
     assert ended.cancelled and "headwater cancel" in ended.error.text and two.state.views["v"].pending
     bench.clock.at += 5_000

@@ -231,7 +231,7 @@ class Policy:
     propagate: Propagate = _asks("Does a change of a source refresh the view?", _one_of(Propagate), "all")
     cutoff: bool = _asks("Does a refresh compare its rows with the old ones?", _one_of(SWITCH), "on")
     upstream: Upstream = _asks("Does the view wait for a source view that fails?", _one_of(Upstream), "release")
-    consistency: Consistency = _asks("Do its sources show one state of each table?", _one_of(Consistency), "eventual")
+    consistency: Consistency = _asks("Do its sources show one state of each table?", _one_of(Consistency), "strict")
     group: str | None = _asks("With which views is it read at one moment?", _name, otherwise="none")
     publish: Timetable | None = _asks(
         "When do readers of its group get a newer epoch?", timetable, otherwise="at once", name="group.publish"
