@@ -71,6 +71,7 @@ def phrases(choice: Choice, known: History) -> list[list[str]]:
             [[f"fail {name}"]],
             [[f"start {name}"], [f"end {name}"]],
             [["wait 2", f"start {name}"], [f"end {name}"]],
+            [[f"run {other}", f"start {name}", f"try {last}"], [f"end {name}"]],
             [[f"alter {name} consistency eventual"], [f"alter {name} consistency strict"]],
             [[f"alter {last} consistency eventual"], [f"alter {last} consistency strict"]],
             [[asked]],

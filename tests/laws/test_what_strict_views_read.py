@@ -14,7 +14,7 @@ from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Resumed, Suspended
 from headwater.model.partition import Slice
 
-STRICT = {"consistency": "strict"}
+STRICT, EVENTUAL = {"consistency": "strict"}, {"consistency": "eventual"}
 
 
 def lake(name: str, *sources: str, **properties: str):
@@ -82,7 +82,7 @@ HISTORIES: dict[str, History] = {
     # ``s2`` is late, so ``r`` shows the change of ``u`` by a version that does not agree with ``s2``.
     "a view that was let go does not go back": history(three_sources(**STRICT), BOTH, "wait 700; run r", GOES_ON),
     "a view that becomes strict does not go back": history(
-        three_sources(), BOTH, "wait 61; run r; alter r consistency strict", GOES_ON
+        three_sources(**EVENTUAL), BOTH, "wait 61; run r; alter r consistency strict", GOES_ON
     ),
     # ``s`` is suspended when ``r`` reads it, and binds nobody then.
     "a view does not go back to where it went past a source": history(
@@ -136,7 +136,9 @@ HISTORIES: dict[str, History] = {
         DIAMOND, OVERTAKEN, "wait 2; run d; wait 2; run v2; wait 2; run d"
     ),
     "a view that was eventual does not go back": history(
-        (*DIAMOND[:2], lake("d", "v1", "v2")), OVERTAKEN, "wait 2; run d; alter d consistency strict; run v2; try d"
+        (*DIAMOND[:2], lake("d", "v1", "v2", **EVENTUAL)),
+        OVERTAKEN,
+        "wait 2; run d; alter d consistency strict; run v2; try d",
     ),
     "without older versions it waits until the newest agree": history(
         (view("v1", "a", "s"), view("v2", "a", "s"), DIAMOND[2]), OVERTAKEN, "wait 2; run v2; wait 2; run d"
