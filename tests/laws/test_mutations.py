@@ -757,8 +757,13 @@ MUTATIONS = {
     ),
     "a strict view of one source that skips a change is as before all others": (
         "engine/record/queue.py",
-        "        agreeing = shared(state, event.view) if is_strict(view) else ()\n",
-        "        agreeing = state.tables if is_strict(view) else ()\n",
+        "        agreeing = compared(state, event.view)\n",
+        "        agreeing = state.tables if view.definition.policy.consistency.value == 'strict' else ()\n",
+    ),
+    "a source that others went past tells what it shows": (
+        "engine/requests/common_cut.py",
+        "    return tuple(each for each in tables if each not in untold)\n",
+        "    return tables\n",
     ),
     "a view that catches up showed each state": (
         "engine/record/runs.py",

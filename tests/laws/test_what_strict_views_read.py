@@ -110,6 +110,11 @@ HISTORIES: dict[str, History] = {
         (*SKIPS[:3], lake("r", "s", **STRICT)),
         "change t 1 7; settle; change t 1 14; wait 5; run q; wait 61; change t 1 7",
     ),
+    # Readers go on past ``q``. So only ``p`` tells of ``t``, and it came out unchanged by two changes at once.
+    "a view that skips a change is not said to agree with a source that was gone past": history(
+        (lake("p", "t**"), lake("q", "t"), lake("r", "q", "p", **STRICT)),
+        "change t 1 7; settle; change t 1 14; wait 5; run q; wait 61; change t 1 7; suspend q; resume q",
+    ),
     # ``p`` is suspended during two changes of ``t``, and comes out unchanged by both at once.
     "nothing is said of a state that a view never showed": history(
         NEVER, LATE, "run r; wait 56; change t 1 14; resume p; wait 2; run p; wait 1; try r"

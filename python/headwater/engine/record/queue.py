@@ -14,7 +14,7 @@ from attrs import evolve
 from headwater.engine.record import pinned_states
 from headwater.engine.requests import ahead
 from headwater.engine.requests.ahead import blockers
-from headwater.engine.requests.common_cut import common_cut, is_strict, shared
+from headwater.engine.requests.common_cut import common_cut, compared
 from headwater.engine.requests.coverage import downstream, upstream
 from headwater.engine.requests.cut import begun, newest, passed, shown, skipped
 from headwater.engine.requests.limits import PREEMPTED
@@ -218,8 +218,8 @@ def skip(state: State, event: Skipped) -> None:
     if isinstance(agreed, Apart):
         ahead_of = shown(state, view)
     else:
-        # A common cut tells of the tables that several sources show. Of all others nothing else tells.
-        agreeing = shared(state, event.view) if is_strict(view) else ()
+        # A common cut tells of the tables in which it compares the sources. Of all others nothing else tells.
+        agreeing = compared(state, event.view)
         there = {} if agreed.meets else passed(state, view, event)
         ahead_of = {table: change for table, change in there.items() if table not in agreeing}
     for each, origins in event.left:

@@ -156,6 +156,17 @@ def shared(state: State, name: str) -> tuple[str, ...]:
     return tuple(each for each in meeting(state, name) if has_states(state, each))
 
 
+def compared(state: State, name: str) -> tuple[str, ...]:
+    """The tables in whose states the sources of a view agree if they have a common cut: those that several show, and of
+    which all of these tell what they show."""
+    view = state.views[name]
+    if not is_strict(view):
+        return ()
+    tables = shared(state, name)
+    untold = {table for each in view.definition.sources for table in loose(state, each, tables)} if tables else ()
+    return tuple(each for each in tables if each not in untold)
+
+
 def meeting(state: State, name: str) -> tuple[str, ...]:
     """The tables that several sources of a view show, whether or not their states can be told apart."""
     found = state.index.shared.get(name)
