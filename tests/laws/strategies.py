@@ -127,6 +127,8 @@ policies = st.fixed_dictionaries(
         "headwater.overrun": st.sampled_from(("queue", "preempt", "skip")),
         "headwater.propagate": st.sampled_from(("all", "all", "marked")),
         "headwater.method": st.sampled_from(("keys, full", "incremental, full")),
+        "headwater.gap": st.sampled_from(("30 seconds", "10 minutes")),
+        "headwater.schedule": st.sampled_from(("*/2 * * * *", "*/9 * * * * Europe/Berlin")),
     },
 )
 """Properties of a view that say how changes reach it."""

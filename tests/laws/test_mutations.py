@@ -54,6 +54,8 @@ BY_EXAMPLE = {
     "a member in files keeps no version of its rows of before": ("test_epochs.py",),
     "a view that keeps no version is asked again and again": ("test_epochs.py",),
     "a run does not look before it reads": ("test_pinned.py",),
+    "a view starts at any time": ("test_starts_at_times.py",),
+    "a gap counts from the end of a refresh": ("test_starts_at_times.py",),
     "readers run ahead of a view that became a lake table": ("test_pinned.py",),
     "a run by keys reads a table as it is at that moment": ("test_keys.py",),
     "an overwritten view says that no row of it went": ("test_appended.py",),
@@ -759,6 +761,16 @@ MUTATIONS = {
         "engine/record/queue.py",
         "        agreeing = compared(state, event.view)\n",
         "        agreeing = state.tables if view.definition.policy.consistency.value == 'strict' else ()\n",
+    ),
+    "a view starts at any time": (
+        "engine/waits/deadline.py",
+        "        at = at if opens is None else max(at, opens.at)\n",
+        "",
+    ),
+    "a gap counts from the end of a refresh": (
+        "engine/record/runs.py",
+        "    view.began = event.version, run.started.at\n",
+        "    view.began = event.version, event.at\n",
     ),
     "a source that others went past tells what it shows": (
         "engine/requests/common_cut.py",

@@ -17,7 +17,7 @@ from headwater.engine.tell.load import load
 from headwater.engine.tell.status import Condition, behind, existing, summary
 from headwater.engine.tell.why_it_waits import waits
 from headwater.engine.waits.freshness import hold
-from headwater.model.state import State, Status, ViewState
+from headwater.model.state import Origin, State, Status, ViewState
 from headwater.store.codec import decode_summary, encode_summary
 
 FAR = 10**15
@@ -71,9 +71,27 @@ def _skips(state: State, known: ViewState, change: int, now: int) -> tuple[int, 
     if later:
         following = state.origins[later[0]]
         at_once = later[0] <= state.hurried or following.definition
-        until = min(until, following.at + (0 if at_once else known.definition.policy.settle))
-    left = max(until, origin.at + known.definition.policy.settle) - now
+        settled = following.at if at_once else following.at + known.definition.policy.settle
+        until = min(until, settled if at_once else max(settled, _opens(known, following)[0]))
+    opens, words = _opens(known, origin)
+    left = max(until, origin.at + known.definition.policy.settle, opens) - now
+    if words and opens - now >= left:
+        return left, f"{words}; starts in {left / 1000:.1f} s"
     return left, f"waits for the next change, or starts in {left / 1000:.1f} s (headwater.overrun = skip)"
+
+
+def _opens(known: ViewState, origin: Origin) -> tuple[int, str]:
+    """When a view may start for a change by its own times, and the words for it; none if at any time."""
+    policy, at, words = known.definition.policy, 0, ""
+    if policy.gap is not None and known.began is not None:
+        version, began = known.began
+        at = (min(began, origin.at) if origin.version > version else began) + policy.gap
+        words = f"headwater.gap is {policy.gap / 1000:g} s from start to start"
+    if policy.schedule is not None:
+        zone = policy.schedule.zone or known.definition.zone
+        at = policy.schedule.following(max(at, origin.at) - 1, zone) or 0
+        words = f"headwater.schedule is '{policy.schedule.cron}' in {zone}"
+    return at, words
 
 
 def _settles(state: State, known: ViewState, change: int, now: int) -> tuple[int, str]:
@@ -85,6 +103,9 @@ def _settles(state: State, known: ViewState, change: int, now: int) -> tuple[int
         left = origin.at + known.definition.policy.settle - now
     else:
         left = (origin.at if origin.wave is None else origin.wave) + held.millis - now
+    opens, words = _opens(known, origin)
+    if words and opens - now >= left and change > state.hurried and not origin.definition:
+        return opens - now, f"{words}; starts in {(opens - now) / 1000:.1f} s"
     if held is None:
         return left, f"starts in {left / 1000:.1f} s; further changes may join until then"
     return left, (

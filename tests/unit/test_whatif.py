@@ -54,6 +54,14 @@ def counts(row: Row) -> dict[str, tuple[float, float]]:
 # --- a store made by a small script
 
 
+def test_a_schedule_and_a_gap_count():
+    """Three changes within a minute: with the first rows, a refresh for the two of a second and one for the last."""
+    scenario = recorded(script())
+    assert counts(outcome(scenario))["v"][0] == 3
+    for asked in (("headwater.gap", "1 hour"), ("headwater.schedule", "*/30 * * * *")):
+        assert counts(outcome(scenario, Override("late", dict((asked,)))))["v"][0] == 2
+
+
 def test_a_member_in_files_is_simulated_to_its_end():
     """A simulated publication keeps a version, too. Else the view would be asked for one again and again."""
     made = machine({"t": "a"}, V)

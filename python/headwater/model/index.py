@@ -76,6 +76,23 @@ class Expectation:
 
 
 @frozen
+class Scheduled:
+    """A decision about a change: its view starts at a time (ms), the next one of a cron text in a zone."""
+
+    at: int
+    cron: str
+    zone: str
+
+
+@frozen
+class Spaced:
+    """A decision about a change: its view starts at a time (ms), ``gap`` ms after its last refresh began."""
+
+    at: int
+    gap: int
+
+
+@frozen
 class Apart:
     """Sources of a view without a common cut.
 

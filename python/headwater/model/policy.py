@@ -228,6 +228,8 @@ class Policy:
     freshness: int | None = _asks("How old may the rows be?", _promise, otherwise="as fresh as possible")
     settle: int = _asks("How long does a change wait for the next one?", pause, "1 second")
     cadence: int | Learned | None = _asks("Which sources are written together?", _or_learned, otherwise="none")
+    schedule: Timetable | None = _asks("At which times is it refreshed?", timetable, otherwise="at any")
+    gap: int | None = _asks("How much time lies between two refreshes?", duration, otherwise="as little as possible")
     propagate: Propagate = _asks("Does a change of a source refresh the view?", _one_of(Propagate), "all")
     cutoff: bool = _asks("Does a refresh compare its rows with the old ones?", _one_of(SWITCH), "on")
     upstream: Upstream = _asks("Does the view wait for a source view that fails?", _one_of(Upstream), "release")
@@ -257,6 +259,11 @@ class Policy:
     verify: int | None = _asks("How often is a sample compared with the query?", duration, otherwise="never")
     compaction: bool = _asks("Are small files put together?", _one_of(SWITCH), "off")
     retain: int = _asks("How long do replaced rows stay on disk?", duration, "1 hour")
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether a refresh starts at certain times only."""
+        return self.schedule is not None or self.gap is not None
 
     @classmethod
     def of(cls, properties: Iterable[tuple[str, str]]) -> Policy:

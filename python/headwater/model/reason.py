@@ -33,6 +33,8 @@ class Code(Enum):
     WAIT_MORE_CHANGES = "wait.more_changes"
     WAIT_NEXT_CHANGE = "wait.next_change"
     WAIT_CADENCE = "wait.cadence"
+    WAIT_SCHEDULE = "wait.schedule"
+    WAIT_GAP = "wait.gap"
     WAIT_READERS = "wait.readers"
     WAIT_BUDGET = "wait.budget"
     WAIT_UPSTREAM = "wait.upstream"

@@ -217,6 +217,7 @@ class ViewState:
             record.
         keeps_none: its last refresh, of all partitions, left no version that can be read later, though it was to.
         holds: the newest change of each table that its rows reflect (see ``engine.requests.cut``).
+        began: the last run that was published, and when it began (ms); ``None`` before the first.
         overran: the last run that was published, and the highest version at its end: the changes between came
             while it ran. ``None`` once another run started.
     """
@@ -243,6 +244,7 @@ class ViewState:
     unsure: tuple[Slice, ...] = ()
     keeps_none: bool = False
     holds: dict[str, Version] = Factory(dict)
+    began: tuple[Version, int] | None = None
     overran: tuple[Version, Version] | None = None
 
 

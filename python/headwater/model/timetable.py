@@ -15,6 +15,10 @@ from headwater.model.zone import has_clock, zoned
 FIELDS = 5
 """Of a cron text: minute, hour, day of the month, month, day of the week."""
 
+YEAR = 366 * 86_400_000
+"""Milliseconds of a year, the longest one."""
+MOST_TIMES = 1_000
+
 _DAILY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _ZONE = re.compile(r"[A-Za-z+-][A-Za-z0-9_+:/-]{0,63}")
 _UNIX = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -39,6 +43,23 @@ class Timetable:
             zone: that of a timetable which states none. Where the clocks of the zone are not known here, UTC counts.
         """
         return _following(self.cron, self.zone or zone, now)
+
+    def longest(self, now: int, zone: str) -> int:
+        """The longest time (ms) between two of the next times: of a year, and of a thousand of them at most."""
+        return _longest(self.cron, self.zone or zone, now // YEAR)
+
+
+@lru_cache(maxsize=256)
+def _longest(cron: str, zone: str, year: int) -> int:
+    at, longest = _following(cron, zone, year * YEAR), 0
+    for _ in range(MOST_TIMES):
+        after = None if at is None else _following(cron, zone, at)
+        if at is None or after is None:
+            break
+        longest, at = max(longest, after - at), after
+        if at > (year + 1) * YEAR:
+            break
+    return longest
 
 
 @lru_cache(maxsize=4096)

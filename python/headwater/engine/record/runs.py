@@ -147,6 +147,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
         pinned_states.doubt(state.tables[event.view])
     view.keeps_none = WHOLE in run.slices and view.definition.keeps_versions and not event.snapshot
     view.overran, view.refreshed_at = (event.version, state.highest), event.at
+    view.began = event.version, run.started.at
     if WHOLE in run.slices:
         view.whole = run.inputs
     if event.measured.edge is not None:

@@ -50,6 +50,8 @@ def left_for_later(state: State, name: str) -> Mapping[str, Version]:
 def _place(state: State, names: Sequence[str]) -> StateSpan | None:
     """A version that some members have a match for, and all others can run up to: of these the one that most members
     match, and then the newest. What all members match is an epoch already."""
+    if any(state.views[each].definition.policy.is_timed for each in names):
+        return None  # one that waits for its time holds up no other
     if any(state.views[each].status is not Status.ACTIVE or state.views[each].released for each in names):
         return None  # there is no epoch before it goes on
     versions = [_versions(state, each) for each in names]

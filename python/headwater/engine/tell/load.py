@@ -22,6 +22,7 @@ from attrs import frozen
 
 from headwater.engine.methods.following import lately
 from headwater.engine.waits.freshness import slack
+from headwater.engine.waits.starting_times import longest
 from headwater.model.index import Hold
 from headwater.model.state import State, Status, ViewState
 
@@ -99,6 +100,8 @@ class RefreshRates:
             rate = self._own_changes(view)
             rate = min(rate, 1 / max(_left(self._held[name], factor), 1e-3)) if rate else 0.0
             rate = max([rate, *(runs[each] for each in view.definition.sources if each in runs)])
+            if pause := longest(view.definition, self._now):
+                rate = min(rate, 1000 / pause)
             active = view.status is Status.ACTIVE and takes
             runs[name] = min(rate, 1 / takes) if active else 0.0
         return runs
@@ -127,12 +130,13 @@ class RefreshRates:
         return found
 
     def _way(self, name: str) -> float:
-        """The longest series of refreshes that ends with a view (s)."""
+        """The longest series of refreshes that ends with a view (s), with the times for which these wait."""
         above = self._above(name)
         ends: dict[str, float] = {}
         for each in sorted(above, key=self._state.index.order.__getitem__):
-            sources = self._state.views[each].definition.sources
-            ends[each] = self._takes[each] + max((ends[one] for one in sources if one in ends), default=0.0)
+            definition = self._state.views[each].definition
+            takes = self._takes[each] + longest(definition, self._now) / 1000
+            ends[each] = takes + max((ends[one] for one in definition.sources if one in ends), default=0.0)
         return ends[name]
 
 

@@ -17,7 +17,7 @@ from headwater.engine.requests.limits import HALTED, STUCK, awaits
 from headwater.engine.requests.prefix import lacked
 from headwater.engine.waits.deadline import Due
 from headwater.engine.waits.ration import renew
-from headwater.model.index import Expectation, Hold, Ration
+from headwater.model.index import Expectation, Hold, Ration, Scheduled, Spaced
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State, Status, ViewState
 
@@ -153,8 +153,10 @@ def _lacking(state: State, view: ViewState) -> str:
 def _held(state: State, view: ViewState, start: Start) -> Iterator[Phase]:
     """Until a view starts that waits for time alone."""
     due, change = Due(state, view), start.change
-    held = due.held(change)
-    if due.skipped(change) and not due.hurried(change):
+    held, opens = due.held(change), None if due.hurried(change) else due.opens(change)
+    if opens is not None and opens.at >= start.at:
+        yield Phase(start.at, _opens(opens), start.at)
+    elif due.skipped(change) and not due.hurried(change):
         skips = Reason(Code.WAIT_NEXT_CHANGE, "waits for the next change, or starts in")
         yield Phase(start.at, skips, start.at, " (headwater.overrun = skip)")
     elif held is None:
@@ -163,6 +165,14 @@ def _held(state: State, view: ViewState, start: Start) -> Iterator[Phase]:
     else:
         why = _decision(state.origins[change].table, held)
         yield Phase(start.at, Reason(_HELD[type(held)], "waits"), start.at, f" more for further changes: {why}")
+
+
+def _opens(opens: Scheduled | Spaced) -> Reason:
+    match opens:
+        case Scheduled(cron=cron, zone=zone):
+            return Reason(Code.WAIT_SCHEDULE, f"headwater.schedule is '{cron}' in {zone}; starts in")
+        case Spaced(gap=gap):
+            return Reason(Code.WAIT_GAP, f"headwater.gap is {gap / 1000:g} s from start to start; starts in")
 
 
 def _stuck(view: ViewState) -> str:

@@ -2,7 +2,8 @@
 
 A change settles first, so that the writes of about the same time join it. After that it waits for a promised freshness
 (``engine.waits.freshness``), for the budget (``engine.waits.ration``), or for changes that come with it
-(``engine.waits.cadence``). A statement that waits, and a new definition, are served at once.
+(``engine.waits.cadence``). In any case it waits until its view may start (``engine.waits.starting_times``).
+A statement that waits, and a new definition, are served at once.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from headwater.engine.requests.limits import SKIPPED
 from headwater.engine.waits.cadence import expectation
 from headwater.engine.waits.freshness import hold
 from headwater.engine.waits.ration import ration
-from headwater.model.index import Expectation, Hold, Ration
+from headwater.engine.waits.starting_times import opening
+from headwater.model.index import Expectation, Hold, Ration, Scheduled, Spaced
 from headwater.model.partition import Version
 from headwater.model.policy import Overrun
 from headwater.model.state import Origin, State, ViewState
@@ -21,7 +23,8 @@ class Due:
     """When the changes that are pending for a view need not wait for others any more."""
 
     def __init__(self, state: State, view: ViewState) -> None:
-        self._state, self._definition, policy = state, view.definition, view.definition.policy
+        self._state, self._view, self._definition = state, view, view.definition
+        policy = view.definition.policy
         self._hurried = max(state.hurried, view.hurried)
         self._roots = {view.definition.view, *view.definition.sources}
         self._settle, self._hold = policy.settle, hold(state, view.definition.view)
@@ -38,10 +41,16 @@ class Due:
         at = change.at + self._settle if held is None else _until(change, held)
         if isinstance(held, Expectation) and not held.missing:
             at += self._settle
+        opens = self.opens(origin)
+        at = at if opens is None else max(at, opens.at)
         if not self.skipped(origin):
             return at
         latest = change.at + SKIPPED * self._settle
         return max(at, latest if self._next is None else min(latest, self.at(self._next)))
+
+    def opens(self, origin: Version) -> Scheduled | Spaced | None:
+        """When the view may start for this change, if it has times of its own."""
+        return opening(self._view, self._state.origins[origin])
 
     def hurried(self, origin: Version) -> bool:
         """Whether somebody waits for this change."""

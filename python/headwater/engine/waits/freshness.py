@@ -26,6 +26,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from math import inf
 
+from attrs import evolve
+
 from headwater.engine.requests.coverage import plan
 from headwater.engine.requests.limits import AHEAD, PATIENCE
 from headwater.model.costs import Took
@@ -120,7 +122,12 @@ def _before(name: str, view: ViewState, ends: list[Hold]) -> Hold | None:
     """The slack before a view runs, given that of its readers."""
     if view.status is not Status.ACTIVE:
         return None
-    bound, takes = view.definition.policy.freshness, needed(view.costs.took)
+    policy = view.definition.policy
+    bound, takes = policy.freshness, needed(view.costs.took)
+    if policy.schedule is not None and ends:
+        ends = [evolve(min(ends, key=lambda each: each.millis), millis=0)]  # who comes late misses the next time
+    elif policy.gap is not None:
+        ends = [evolve(each, millis=each.millis - policy.gap, needed=each.needed + policy.gap) for each in ends]
     if bound is not None:
         ends = [*ends, Hold(bound, bound, 0, ())]
     if not ends:

@@ -27,7 +27,7 @@ from headwater.model.work import Mode
 from headwater.spark.defining import jobs
 from headwater.spark.defining.fingerprint import digest, fingerprint, paths_by_column
 from headwater.spark.defining.jobs import Jobs
-from headwater.spark.defining.options import event_times, format_of, require_group
+from headwater.spark.defining.options import event_times, format_of, require_group, require_times
 from headwater.spark.defining.resolving import canonical
 from headwater.spark.defining.stated_maps import stated
 from headwater.spark.defining.stated_rules import refuse_unlasting
@@ -120,7 +120,7 @@ class Analyst:
                 "import it again, with importlib.reload or by a new start, and register it then",
                 view,
             )
-        return require_group(require_followed(analysed))
+        return require_times(require_group(require_followed(analysed)))
 
     def _format(self, view: str, message: Create) -> str:
         """The format of the view's table.

@@ -73,27 +73,36 @@ def _refused(view: str, why: str) -> DefinitionError:
     return DefinitionError("PROPERTY", why, view)
 
 
-def require_group(definition: Definition) -> Definition:
-    """The same definition, if it names no times of a publication, or those of a group.
+def require_times(definition: Definition) -> Definition:
+    """The same definition, if the clocks are known by which its properties name times.
 
     Raises:
-        DefinitionError: it names times, or a commit together, and no group, or no zone that is known.
+        DefinitionError: they are of a zone that is not known.
+    """
+    policy = definition.policy
+    for name, times in (("schedule", policy.schedule), ("group.publish", policy.publish)):
+        zone = definition.zone if times is None else times.zone or definition.zone
+        if times is not None and not has_clock(zone):
+            told = f"the clocks of the zone {zone} are not known here"
+            raise _refused(definition.view, f"'headwater.{name}': {told}; write one such as Europe/Berlin or +02:00")
+    return definition
+
+
+def require_group(definition: Definition) -> Definition:
+    """The same definition, if it asks for nothing of a group, or is a member of one.
+
+    Raises:
+        DefinitionError: it names times of a publication, or a commit together, and no group.
     """
     policy = definition.policy
     if policy.commit is GroupCommit.TOGETHER and policy.group is None:
         raise _refused(
             definition.view, "'headwater.group.commit' is for members of a group; set 'headwater.group', too"
         )
-    if policy.publish is None:
-        return definition
-    if policy.group is None:
+    if policy.publish is not None and policy.group is None:
         raise _refused(
             definition.view, "'headwater.group.publish' is for members of a group; set 'headwater.group', too"
         )
-    zone = policy.publish.zone or definition.zone
-    if not has_clock(zone):
-        told = f"the clocks of the zone {zone} are not known here"
-        raise _refused(definition.view, f"'headwater.group.publish': {told}; write one such as Europe/Berlin or +02:00")
     return definition
 
 

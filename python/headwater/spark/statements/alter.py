@@ -17,7 +17,7 @@ from headwater.model.state import State
 from headwater.model.view import Definition, pairs
 from headwater.runtime.recorder import Recorder
 from headwater.spark.defining.analyse import Analyst, require_followed
-from headwater.spark.defining.options import require_group
+from headwater.spark.defining.options import require_group, require_times
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import Row
@@ -103,7 +103,7 @@ class Alterations:
         differs = altered.dependencies != definition.dependencies or edged(altered) != edged(definition)
         if differs or altered.policy.method != definition.policy.method:
             require_followed(altered)  # other properties may change where a view cannot be followed any more
-        require_group(altered)
+        require_times(require_group(altered))
         self.commits.require(altered)
         session = self.sessions.of_table()
         catalog.store(session, altered, definition)
