@@ -85,7 +85,8 @@ def test_partitions_that_reflect_several_states_get_the_changes_of_each(
     spark.sql(f"CREATE MATERIALIZED VIEW u {keyed} {hour} AS SELECT p, k, max(n) AS n FROM w GROUP BY p, k")
     query = f"SELECT t.p, t.k, {columns} FROM t JOIN u ON t.p = u.p AND t.k = u.k"
     query += "" if "OVER" in columns else " GROUP BY t.p, t.k"
-    spark.sql(f"CREATE MATERIALIZED VIEW v {keyed} TBLPROPERTIES ('headwater.method' = 'keys') AS {query}")
+    asked = "'headwater.method' = 'keys', 'headwater.consistency' = 'eventual'"
+    spark.sql(f"CREATE MATERIALIZED VIEW v {keyed} TBLPROPERTIES ({asked}) AS {query}")
     spark.sql("INSERT INTO w VALUES ('b', 3, 2)")
     spark.sql("INSERT INTO t VALUES ('b', 1, 2, 10)")
     spark.sql("INSERT INTO t VALUES ('a', 9, 1, 1)")

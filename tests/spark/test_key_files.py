@@ -143,7 +143,7 @@ def test_a_new_partition_that_waits_keeps_the_rows_that_other_runs_saw(spark: Sp
     hour = "USING delta PARTITIONED BY (p) TBLPROPERTIES ('headwater.freshness' = '1 hour')"
     spark.sql(f"CREATE MATERIALIZED VIEW {place}.u {hour} AS SELECT k, max(n) AS n, p FROM {place}.w GROUP BY p, k")
     query = f"SELECT k, sum(CAST(x AS DECIMAL(20))) AS x, p FROM {table} JOIN {place}.u USING (p, k) GROUP BY p, k"
-    asked = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
+    asked = "TBLPROPERTIES ('headwater.method' = 'incremental, full', 'headwater.consistency' = 'eventual')"
     spark.sql(f"CREATE MATERIALIZED VIEW {view} USING delta PARTITIONED BY (p) {asked} AS {query}")
     journal.mark()
     spark.sql(f"INSERT INTO {place}.w VALUES (3, 2, 'b')")
