@@ -76,8 +76,9 @@ def end(made: Machine, name: str) -> None:
 
 
 def start(made: Machine, name: str) -> bool:
+    """Whether a view could run, and began. It may turn out to need no run, and another one begins in its place."""
     names = [each.view for each in ready(made.state, made.now)]
-    return name in names and made.start(names.index(name))
+    return name in names and made.start(names.index(name)) and name in made.flights
 
 
 def run_now(made: Machine, name: str) -> bool:
