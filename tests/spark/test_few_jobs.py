@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 from pyspark.sql import SparkSession
-from spark_jobs import jobs_of
+from spark_jobs import jobs_of, jobs_of_this_thread
 from support import database
 
 SALES = "SELECT id, CAST(id % 365 AS INT) AS part, CAST(id % 50 AS DECIMAL(12, 2)) AS price FROM range(5000)"
@@ -81,6 +81,30 @@ def test_a_refresh_starts_few_jobs(spark: SparkSession, format: str, zone: str) 
     # The first refresh by changes leaves totals.
     first, second = ([f"INSERT INTO {{sales}} VALUES (-{n}, 7, 5.00)"] for n in (1, 2))
     assert_few(format, counted(spark, format, [*MOST[format]], first, second))
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_read_at_an_epoch_starts_no_job_for_a_log(spark: SparkSession, format: str) -> None:
+    place = f"lake.{database(spark)}" if format == "iceberg" else database(spark)
+    if format == "iceberg":
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {place}")
+    spark.sql(f"CREATE TABLE {place}.sales USING {format} AS {SALES}")
+    spark.sql(
+        f"CREATE MATERIALIZED VIEW {place}.added USING {format} TBLPROPERTIES ('headwater.group' = 'few') "
+        f"AS SELECT id, price FROM {place}.sales"
+    )
+    [old] = spark.sql("REFRESH MATERIALIZED VIEW GROUP few").collect()
+    for number in range(2):
+        spark.sql(f"INSERT INTO {place}.sales VALUES (-{number}, 7, 5.00)")
+        spark.sql("REFRESH MATERIALIZED VIEW GROUP few")
+    spark.conf.set("spark.headwater.read.epoch", str(old.epoch))
+    try:
+        for _ in range(2):
+            with jobs_of_this_thread(spark) as jobs:
+                read = spark.sql(f"SELECT id FROM {place}.added WHERE price >= 0").collect()
+            assert (len(read), len(jobs)) == (5000, 1)
+    finally:
+        spark.conf.unset("spark.headwater.read.epoch")
 
 
 @pytest.mark.thorough

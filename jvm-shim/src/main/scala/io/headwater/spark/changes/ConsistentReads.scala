@@ -25,7 +25,7 @@ case class ConsistentReads(session: SparkSession) extends Rule[LogicalPlan] {
   import ConsistentReads._
 
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (Access.setting(session, Setting).isEmpty && Access.setting(session, Epoch).isEmpty || Internal.is(session)) plan
+    if (!isWanted(session) || Internal.is(session)) plan
     else plan match {
       // What has a query as a text reads nothing yet, and a cache is one of the table itself.
       case _: CreateMaterializedViewAsSelect | _: CacheTable | _: UncacheTable =>
@@ -91,6 +91,10 @@ object ConsistentReads {
 
   /** With this setting, Delta refuses to read a version that was committed longer ago than replaced files stay. */
   private val OldCommits = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
+
+  /** Whether a session says at which epoch it reads; `latest` is a word for it, too. */
+  private[spark] def isWanted(session: SparkSession): Boolean =
+    Access.setting(session, Setting).nonEmpty || Access.setting(session, Epoch).nonEmpty
 
   private val Times = Seq(
     "versionAsOf", "timestampAsOf", "snapshot-id", "as-of-timestamp", "branch", "tag", "start-snapshot-id", "end-snapshot-id",

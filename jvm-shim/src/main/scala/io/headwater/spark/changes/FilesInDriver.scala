@@ -7,16 +7,17 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.headwater.Access
 
 /**
- * Lets a refresh find the files of its query in the driver, where a format would start Spark jobs to read its own log.
+ * Lets a statement find the files of its query in the driver, where a format would start Spark jobs to read its own log.
  *
- * A relation whose snapshot is pinned ([[PinnedSnapshots]]) never changes, so the format's code may read it otherwise. No
- * statement but a refresh is pinned.
+ * A relation whose snapshot is pinned ([[PinnedSnapshots]], [[ConsistentReads]]) never changes, so the format's code may read
+ * it otherwise. Refreshes pin their sources, and a session that reads at epochs pins the members. Delta keeps no state of a
+ * table but the newest, so without this each such statement would read the log of each table that it pins anew.
  */
 case class FilesInDriver(session: SparkSession) extends Rule[LogicalPlan] {
   import FilesInDriver._
 
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (Access.setting(session, PinnedSnapshots.Setting).isEmpty) plan
+    if (Access.setting(session, PinnedSnapshots.Setting).isEmpty && !ConsistentReads.isWanted(session)) plan
     else Access.rewrite(plan) { case relation: LogicalRelation =>
       relation.relation match {
         case files: HadoopFsRelation =>
