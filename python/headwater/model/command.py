@@ -51,6 +51,9 @@ class Launch:
         as_totals: whether the partitions in the run's slices, also those without rows, are of the state of ``totals``.
         edge: of the last refresh of the view; ``None`` if it names no times of events, or there was none.
         trial: what a first run by keys is compared with, once its keys are known; ``None`` if it is no such run.
+        doubted: whether rows of the view may be others than those of a publication, or a user doubts them.
+        complete: whether nothing of the view is left behind the snapshots that the run reads.
+        upon: of a replica, the state of its table that the run found: it is published upon no other. Empty: upon any.
     """
 
     run: Run
@@ -62,6 +65,9 @@ class Launch:
     as_totals: bool = False
     edge: Edge | None = None
     trial: Trial | None = None
+    doubted: bool = True
+    complete: bool = False
+    upon: str = ""
 
 
 @frozen

@@ -102,6 +102,14 @@ class FilesReplaced(RefreshCancelled):
     usually = Code.RUN_TABLE_CHANGED
 
 
+class Overtaken(FilesReplaced):
+    """Another store published a ``version`` of a replica first. The next run looks at what it finds there."""
+
+    def __init__(self, fault: str, view: str, version: int) -> None:
+        super().__init__(fault, view, look_at=(view,))
+        self.version = version
+
+
 class ViewGone(RefreshCancelled):
     """The table of a view was dropped, or has another name, or another table has its name. No run makes it again."""
 

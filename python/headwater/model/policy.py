@@ -257,6 +257,7 @@ class Policy:
         "What are sums of floating-point numbers?", _one_of(FloatingPoint), "computed"
     )
     verify: int | None = _asks("How often is a sample compared with the query?", duration, otherwise="never")
+    replica: bool = _asks("Is it a copy that other stores may keep, too?", _one_of(SWITCH), "off")
     compaction: bool = _asks("Are small files put together?", _one_of(SWITCH), "off")
     retain: int = _asks("How long do replaced rows stay on disk?", duration, "1 hour")
 

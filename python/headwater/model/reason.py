@@ -20,6 +20,7 @@ class Code(Enum):
     VIEW_REQUESTED = "view.requested"
     VIEW_REFRESHED = "view.refreshed"
     VIEW_WRITTEN_OUTSIDE = "view.written_outside"
+    VIEW_PUBLISHED_ELSEWHERE = "view.published_elsewhere"
 
     # Why a view stands still.
     VIEW_SUSPENDED = "view.suspended"

@@ -70,6 +70,7 @@ class Seen:
         churn: bytes of the files that came and went since the snapshot on record; ``None`` where nobody knows.
         went: bytes of those that went. A file of which some rows went counts as a whole.
         watermark: of the stream that wrote the table before the look (ms); ``None`` where nobody told of one.
+        published: of a view, whether all changes since the snapshot on record are publications of it.
     """
 
     table: str
@@ -93,6 +94,7 @@ class Seen:
     churn: int | None = None
     went: int = 0
     watermark: int | None = None
+    published: bool = False
 
 
 @frozen

@@ -14,6 +14,7 @@ from headwater.model.error import (
     DriverGone,
     FilesReplaced,
     HeadwaterError,
+    Overtaken,
     PlanError,
     RefreshCancelled,
     RefreshEnded,
@@ -70,6 +71,8 @@ def performed(step: Step, warehouse: Warehouse, looks: RunObserver, store: SqlSt
                 return commands.Shown(version, replaced, at, took)
     except RefreshEnded as error:
         tables = (view,) if isinstance(error, ViewGone) else error.look_at
+        if isinstance(error, Overtaken):
+            store.raise_version(error.version)  # the clock of the other store may be ahead
         if tables:  # before it is answered, so that the next run, if there is one, knows
             guarded(lambda: looks.look_again(tables), f"the next check looks at {', '.join(tables)}")
         cancelled, unseen = isinstance(error, RefreshCancelled), isinstance(error, FilesReplaced)

@@ -53,6 +53,7 @@ def inputs(state: State, definition: Definition) -> tuple[tuple[str, Version], .
 NO_CHANGE = Reason(Code.METHOD_NO_CHANGE, "no source changed")
 ONE_PARTITION = Reason(Code.VIEW_UNPARTITIONED, "the view has one partition")
 REDEFINED = Reason(Code.VIEW_DEFINED, "it was redefined")
+ELSEWHERE = Reason(Code.VIEW_PUBLISHED_ELSEWHERE, "another store published it")
 ALL_ROWS = Reason(Code.VIEW_REQUESTED, "a statement asked for all rows")
 
 
@@ -202,5 +203,6 @@ def _asked_for(state: State, view: ViewState, slices: Iterable[Slice]) -> Reason
         if found.asked:
             return ALL_ROWS
         if found.table == view.definition.view:
-            return Reason(Code.VIEW_WRITTEN_OUTSIDE, "it was written past Headwater")
+            elsewhere = found.code is Code.VIEW_PUBLISHED_ELSEWHERE
+            return ELSEWHERE if elsewhere else Reason(Code.VIEW_WRITTEN_OUTSIDE, "it was written past Headwater")
     return None

@@ -169,7 +169,9 @@ def drift(state: State, seen: Seen, was: Standing, command: Command, at: int) ->
     drifted = differences(record, seen.partitions, seen.looked)
     if not drifted:
         return None
-    verb = f"was written past Headwater ({command.said or 'by another program'})"
+    verb, code = f"was written past Headwater ({command.said or 'by another program'})", Code.VIEW_WRITTEN_OUTSIDE
+    if seen.published and was.definition.policy.replica:
+        verb, code = "was published by another store", Code.VIEW_PUBLISHED_ELSEWHERE
     return Changed(
         at,
         FRESH,
@@ -180,7 +182,7 @@ def drift(state: State, seen: Seen, was: Standing, command: Command, at: int) ->
         verb,
         snapshot=seen.snapshot if seen.pinned else record.snapshot,
         pinned=seen.pinned,
-        code=Code.VIEW_WRITTEN_OUTSIDE,
+        code=code,
     )
 
 

@@ -62,7 +62,26 @@ def launched(state: State, name: str) -> Launch:
     view = state.views[name]
     as_totals = view.totals is not None and reflects(state, view, run, view.totals.inputs)
     return Launch(
-        run, view.definition, existing, size, bool(view.unsure), view.totals, as_totals, view.edge, trial(state, run)
+        run,
+        view.definition,
+        existing,
+        size,
+        bool(view.unsure),
+        view.totals,
+        as_totals,
+        view.edge,
+        trial(state, run),
+        doubted=bool(view.unsure) or _is_doubted(state, run),
+        complete=not view.pending,
+    )
+
+
+def _is_doubted(state: State, run: Run) -> bool:
+    """Whether somebody doubts the rows that a run replaces, or another program may have written them."""
+    origins = [state.origins[each] for _, known in run.needs for each in known]
+    return any(
+        each.definition or each.asked or (each.table == run.view and each.code is not Code.VIEW_PUBLISHED_ELSEWHERE)
+        for each in origins
     )
 
 

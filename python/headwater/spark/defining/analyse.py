@@ -9,6 +9,7 @@ from attrs import evolve
 from pyspark.sql import SparkSession
 
 from headwater.algebra.derive import Derivation, derive
+from headwater.algebra.derive.copy import copied
 from headwater.algebra.derive.keys import derive_keys
 from headwater.algebra.derive.totals import derive_totals
 from headwater.engine.methods.all_methods import methods_of
@@ -27,7 +28,7 @@ from headwater.model.work import Mode
 from headwater.spark.defining import jobs
 from headwater.spark.defining.fingerprint import digest, fingerprint, paths_by_column
 from headwater.spark.defining.jobs import Jobs
-from headwater.spark.defining.options import event_times, format_of, require_group, require_times
+from headwater.spark.defining.options import event_times, format_of, require_copy, require_group, require_times
 from headwater.spark.defining.resolving import canonical
 from headwater.spark.defining.stated_maps import stated
 from headwater.spark.defining.stated_rules import refuse_unlasting
@@ -149,6 +150,8 @@ class Analyst:
             case Job() as job:
                 event_times(definition, {})
                 facts = self._shim.facts(session)
+                if definition.policy.replica:
+                    require_copy(definition, None)
                 analysed = jobs.analysed(definition, self._jobs.find(job), facts, describe, self._zone)
                 under = digest(definition.settings)
                 analysed = evolve(analysed, dependencies=tuple(_under(each, under) for each in analysed.dependencies))
@@ -188,6 +191,8 @@ class Analyst:
         columns = _columns(definition, description.columns)
         partitioned = _partition_columns(view, definition.partitioned_by, columns)
         types = [(column.name, column.type) for column in columns]
+        if definition.policy.replica:
+            require_copy(definition, copied(description.plan))
         derivation = derive(description.plan, partitioned, types, self._zone)
         if derivation.problems:
             problem = derivation.problems[0]

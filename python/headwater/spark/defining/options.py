@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from headwater.model.error import DefinitionError
 from headwater.model.format import FORMATS, Format
 from headwater.model.name import SESSION_CATALOG, PathName, TableName, loosely, named, short
-from headwater.model.policy import GroupCommit
+from headwater.model.policy import GroupCommit, Propagate
 from headwater.model.view import Definition, Job, Pairs
 from headwater.model.zone import has_clock
 
@@ -104,6 +104,32 @@ def require_group(definition: Definition) -> Definition:
             definition.view, "'headwater.group.publish' is for members of a group; set 'headwater.group', too"
         )
     return definition
+
+
+def require_copy(definition: Definition, source: str | None) -> None:
+    """Refuses a replica that does not copy a table with snapshots into a table that several stores can commit to.
+
+    Args:
+        source: the table that its query copies; ``None``: it copies none.
+
+    Raises:
+        DefinitionError: it is none.
+    """
+    if source is None:
+        titles = " or ".join(each.title for each in FORMATS if each.snapshots)
+        told = (
+            f"a replica is SELECT * FROM one table in {titles}, and nothing else; leave the property out, or write that"
+        )
+        raise _refused(definition.view, f"'headwater.replica': {told}")
+    if not definition.storage.commits:
+        titles = " or ".join(each.name for each in FORMATS if each.commits)
+        told = f"several stores cannot publish into one table of files; write USING {titles}"
+        raise _refused(definition.view, f"'headwater.replica': {told}")
+    policy = definition.policy
+    for name, partly in (("trailing_edge", policy.trailing_edge), ("propagate", policy.propagate is not Propagate.ALL)):
+        if partly:
+            told = f"a replica has all rows of its source; leave 'headwater.{name}' out"
+            raise _refused(definition.view, f"'headwater.replica': {told}")
 
 
 def format_of(view: str, name: TableName, wanted: str | None, held: Collection[str]) -> str:

@@ -30,6 +30,7 @@ from headwater.spark.refreshing.memory import Memory
 from headwater.spark.refreshing.methods import recipes
 from headwater.spark.refreshing.near_rows import NearRows
 from headwater.spark.refreshing.recipe import Ingredients, Queries
+from headwater.spark.refreshing.replicas import Replicas, shown
 from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.writer import Writer
 
@@ -59,7 +60,7 @@ class SparkWarehouse:
         self._base, self._shim, self._sessions, self._formats = base, shim, sessions, formats
         self._memory, self._writer, self._groups, self._analyst = memory, writer, groups, analyst
         self._queries = Queries(shim, jobs or Jobs(), self._is_meant)
-        self._near = NearRows(shim)
+        self._near, self._replicas = NearRows(shim), Replicas(shim, formats)
 
     def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
         run, definition = launch.run, launch.definition
@@ -68,6 +69,8 @@ class SparkWarehouse:
             context = session.sparkContext
             self._groups.take_up(context, run, "refresh")
             self._formats.of_view(definition).require(definition)
+            if definition.policy.replica and (standing := self._replicas.standing(session, launch)) is not None:
+                return standing
             with self._pinned(session, run) as pins:
                 with self._memory.overlaid(context, run):
                     edge = self._edge(session, launch)
@@ -93,7 +96,8 @@ class SparkWarehouse:
             self._groups.take_up(
                 self._base.sparkContext, launch.run, "publish"
             )  # this thread may be of a cancelled run's
-            replaced = self._formats.of_view(launch.definition).publish(launch, written)
+            launch = self._replicas.upon(launch)
+            replaced = shown(written) or self._formats.of_view(launch.definition).publish(launch, written)
         guarded(partial(self._shim.recache, launch.run.view), f"CACHE TABLE may hold old rows of {launch.run.view}")
         self._memory.published(launch.run.version)
         if replaced.reshaped:

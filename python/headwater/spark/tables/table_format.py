@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from attrs import frozen
+from attrs import Factory, frozen
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
@@ -24,6 +24,22 @@ from headwater.spark.jvm.facts import Pin
 from headwater.spark.tables.compaction import Compaction, PutTogether
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import Reach
+
+
+@frozen
+class LastPublished:
+    """The newest state of a view's table.
+
+    Attributes:
+        at: that state.
+        version: the highest version that was published; 0: none.
+        sources: the snapshots of the sources that all of its rows are made from, if the newest commit is a publication;
+            none: nobody knows.
+    """
+
+    at: str
+    version: Version = 0
+    sources: Mapping[str, str] = Factory(dict)
 
 
 @frozen
@@ -58,6 +74,14 @@ class TableFormat(ABC):
     def pin(self, table: str, snapshot: str) -> Pin | None:
         """How the shim reads a table as it was at a snapshot; ``None``: it cannot."""
         return None
+
+    def is_same(self, one: str, other: str) -> bool:
+        """Whether two snapshots of a table are of one state."""
+        return bool(one) and one == other
+
+    def precedes(self, table: str, one: str, other: str) -> bool:
+        """Whether a table came from the state of one snapshot to that of the other; false where nobody can say."""
+        return False
 
     def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         """The rows of a table that came and went between two snapshots, as frames of a session.
@@ -144,6 +168,10 @@ class ViewFormat(TableFormat):
     @abstractmethod
     def published(self, definition: Definition) -> set[str] | None:
         """The places that readers of a view are sent to, with those above them; ``None`` if its table is not there."""
+
+    def newest(self, definition: Definition) -> LastPublished | None:
+        """What was published last of a view, by any store; ``None``: the table is not there, or cannot say."""
+        return None
 
     @abstractmethod
     def highest(self, definition: Definition) -> Version:

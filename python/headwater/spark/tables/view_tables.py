@@ -8,10 +8,10 @@ from attrs import evolve
 from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced
-from headwater.model.error import FilesReplaced, RefreshFailed, ViewGone
+from headwater.model.error import FilesReplaced, HeadwaterError, Overtaken, RefreshFailed, TakenOver, ViewGone
 from headwater.model.event import Made
 from headwater.model.name import anywhere
-from headwater.model.partition import WHOLE, Region, Slice
+from headwater.model.partition import WHOLE, Region, Slice, Version
 from headwater.model.seen import Seen, TableQuestion
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Definition
@@ -102,6 +102,26 @@ def same(launch: Launch, made: Iterable[Made], appended: bool) -> frozenset[Slic
     if appended:
         return frozenset(each.slice for each in made if each.slice in known and each.rows == known[each.slice].rows)
     return frozenset(each.slice for each in made if is_same(each, known.get(each.slice)))
+
+
+def outrun(launch: Launch, highest: Version) -> HeadwaterError:
+    """A higher version is published. Another engine took over the runs of this one; or another store keeps the same
+    replica, and its clock is ahead."""
+    if launch.definition.policy.replica:
+        return Overtaken(
+            f"another store published {launch.run.view} first; it is looked at again", launch.run.view, highest
+        )
+    return TakenOver(f"version {highest} of {launch.run.view} is already published")
+
+
+def require_upon(launch: Launch, found: str, highest: Version) -> None:
+    """Refuses to publish a replica upon another state than its run found: that may be newer than the run's rows.
+
+    Raises:
+        Overtaken: another store was first.
+    """
+    if launch.upon and launch.upon != found:
+        raise outrun(launch, highest)
 
 
 def taken(view: str) -> ViewGone:

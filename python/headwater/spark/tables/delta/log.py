@@ -124,6 +124,11 @@ class Log:
         if expected <= self.version:
             raise Cut(f"its log was cleaned up past version {before.known}")
 
+    def newest(self) -> Commit:
+        """The last commit; one without text if its file was cleaned up."""
+        text = self.opened.commit(self.version) if self.opened.firstLine(self.version) else ""
+        return Commit(self.version, text)
+
     def layout_at(self, version: int) -> Layout:
         """The layout of an earlier version.
 

@@ -6,6 +6,7 @@ whether they change rows: ``OPTIMIZE`` removes files and adds others with the sa
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,6 +42,7 @@ class Changes:
             or before and not after; each as the mapping in it.
         lasting: all ``added`` files are there after the commits. Of others, the rows are in files now that ``OPTIMIZE``
             wrote; these are left out, as they changed no rows.
+        published: all commits that changed rows are publications of the view that the table is of.
     """
 
     touched: frozenset[Values]
@@ -49,6 +51,7 @@ class Changes:
     added: tuple[Mapping[str, Any], ...] = ()
     removed: tuple[Mapping[str, Any], ...] = ()
     lasting: bool = True
+    published: bool = False
 
     @property
     def churn(self) -> int | None:
@@ -101,6 +104,29 @@ def changes(commits: Iterable[Sequence[Mapping[str, Any]]], keys: Sequence[str])
 def is_by(actions: Iterable[Mapping[str, Any]], application: str) -> bool:
     """Whether an application made a commit, by its transaction identifier."""
     return any(each["txn"]["appId"] == application for each in actions if "txn" in each)
+
+
+def are_by(commits: Iterable[Sequence[Mapping[str, Any]]], application: str) -> bool:
+    """Whether an application made each of some commits that changed rows or columns."""
+    return bool(application) and all(is_by(each, application) or not _changes_rows(each) for each in commits)
+
+
+def _changes_rows(actions: Sequence[Mapping[str, Any]]) -> bool:
+    files = [each[kind] for each in actions for kind in ("add", "remove") if kind in each]
+    return any("metaData" in each for each in actions) or any(each.get("dataChange", True) for each in files)
+
+
+def told_sources(commit: Commit, owner: str) -> dict[str, str]:
+    """The snapshots of the sources that all rows are made from after a publication; none, if the commit is no
+    publication of that owner, or left other rows behind."""
+    for action in commit.actions():
+        match action.get("commitInfo"):
+            case {"userMetadata": str(text)}:
+                with contextlib.suppress(ValueError):
+                    match json.loads(text):
+                        case {"headwater": {"owner": by, "sources": dict(sources), "complete": True}} if by == owner:
+                            return sources
+    return {}
 
 
 def _vector(found: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog, zones
 from headwater.spark.tables.delta.layout import Layout, conflict
 from headwater.spark.tables.delta.log import Cut, Log, Logs, NotDelta
-from headwater.spark.tables.delta.log_changes import Changes, Values, changes, is_by
+from headwater.spark.tables.delta.log_changes import Changes, Values, are_by, changes, is_by
 from headwater.spark.tables.delta.snapshot import Snapshot, incarnation
 from headwater.spark.tables.delta.values import MOMENT, Spelling, is_local, spelling
 
@@ -60,7 +60,7 @@ class DeltaLooks:
     # --- inside
 
     def _changes(self, log: Log, before: Snapshot) -> Changes:
-        """What others did since a snapshot."""
+        """What others did since a snapshot. Another engine is one of them, too."""
         if before.table != log.layout.table:
             raise Cut("it is another table now")
         if before.version > log.version:
@@ -70,7 +70,7 @@ class DeltaLooks:
             actions = commit.actions()
             if commit.version > before.version or not is_by(actions, owner):
                 commits.append(actions)
-        found = changes(commits, log.layout.keys)
+        found = evolve(changes(commits, log.layout.keys), published=are_by(commits, owner))
         self._compare(log, before, found)
         return found
 
@@ -102,7 +102,14 @@ class DeltaLooks:
         except Cut as cut:
             return self._whole(evolve(seen, lost=str(cut)), log)
         partitions = dict.fromkeys(touched, seen.snapshot)
-        return evolve(seen, partitions=partitions, looked=tuple(touched), churn=found.churn, went=found.went)
+        return evolve(
+            seen,
+            partitions=partitions,
+            looked=tuple(touched),
+            churn=found.churn,
+            went=found.went,
+            published=found.published,
+        )
 
     def _whole(self, seen: Seen, log: Log) -> Seen:
         return evolve(seen, partitions=dict.fromkeys(self._slices(log.layout, log.partitions()), seen.snapshot))

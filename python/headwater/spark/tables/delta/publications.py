@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver
+from headwater.model.error import RefreshCancelled, RefreshFailed
 from headwater.model.partition import WHOLE, Slice, Version
 from headwater.model.reason import Code
 from headwater.model.state import Run
@@ -22,16 +22,20 @@ from headwater.spark.tables import catalog
 from headwater.spark.tables.delta.calls import Draft, active
 from headwater.spark.tables.delta.layout import Layout
 from headwater.spark.tables.delta.log import Cut, Log, Logs, NotDelta
+from headwater.spark.tables.delta.log_changes import told_sources
 from headwater.spark.tables.delta.looks import DeltaLooks
 from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.stage import Files
+from headwater.spark.tables.table_format import LastPublished
 from headwater.spark.tables.view_tables import (
     filled,
     gone,
     other_files,
+    outrun,
     refuse_part,
     replace,
     replaced,
+    require_upon,
     resume,
     same,
     taken,
@@ -68,6 +72,16 @@ class Publications:
         except RefreshCancelled:
             return 0
         return 0 if log is None else _highest(log, definition)
+
+    def newest(self, definition: Definition) -> LastPublished | None:
+        """What was published last: the newest commit says it, if it is a publication."""
+        try:
+            log = self.opened(definition)
+        except RefreshCancelled:
+            return None
+        if log is None:
+            return None
+        return LastPublished(str(log.head()), _highest(log, definition), told_sources(log.newest(), definition.owner))
 
     def require(self, definition: Definition) -> None:
         session = self._sessions.of_table(definition.settings)
@@ -108,9 +122,11 @@ class Publications:
                 raise gone(launch.run.view)
             before, highest = _on_record(run, log), _highest(log, launch.definition)
             if highest > run.version:
-                raise TakenOver(f"version {highest} of {run.view} is already published")
+                raise outrun(launch, highest)
             if highest == run.version:
                 return Replaced(snapshot=str(_after(log, log.version, before)))
+            if name == launch.definition.view:
+                require_upon(launch, str(log.head()), highest)
             try:
                 with active(self._logs.calls, session):
                     return self._committed(session, log, before, launch, written)
@@ -197,11 +213,12 @@ class Publications:
         """What the history of the table shows of a commit: its predicate, and what Headwater tells."""
         run = launch.run
         sources = {table: snapshot for table, snapshot in run.snapshots if table != run.view}
-        told = json.dumps({"headwater": {"version": run.version, "owner": launch.definition.owner, "sources": sources}})
+        told = {"version": run.version, "owner": launch.definition.owner, "sources": sources}
+        told |= {"complete": True} if launch.complete else {}
         predicate = None if WHOLE in run.slices or files.partly else _predicate(launch)
         if predicate is not None and len(predicate) > SHOWN:
             predicate = f"{len(run.slices)} partitions"
-        return predicate, told
+        return predicate, json.dumps({"headwater": told})
 
 
 def _on_record(run: Run, log: Log) -> Snapshot | None:

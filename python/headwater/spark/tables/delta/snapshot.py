@@ -41,6 +41,15 @@ class Snapshot:
         """The last commit after which each other one is news."""
         return self.version if self.told is None else self.told
 
+    @property
+    def commit(self) -> tuple[int, str, str]:
+        """The last commit alone."""
+        return self.version, self.table, self.mark
+
+    def precedes(self, other: Snapshot) -> bool:
+        """Whether another state of the same table is newer, by the numbers of the commits."""
+        return self.table == other.table and self.version < other.version
+
     def __str__(self) -> str:
         text = f"{self.version}@{self.table}:{self.mark}"
         return text if self.told is None else f"{text}<{self.told}"

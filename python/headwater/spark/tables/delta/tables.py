@@ -32,7 +32,7 @@ from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.stage import Staging
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import Reach
-from headwater.spark.tables.table_format import ViewFormat
+from headwater.spark.tables.table_format import LastPublished, ViewFormat
 from headwater.spark.tables.view_tables import forget, with_above
 
 
@@ -76,6 +76,14 @@ class DeltaTables(ViewFormat):
         found = Snapshot.read(snapshot)
         return None if found is None else Pin(str(found.version))
 
+    def is_same(self, one: str, other: str) -> bool:
+        state, said = Snapshot.read(one), Snapshot.read(other)
+        return state is not None and said is not None and state.commit == said.commit
+
+    def precedes(self, table: str, one: str, other: str) -> bool:
+        before, after = Snapshot.read(one), Snapshot.read(other)
+        return before is not None and after is not None and before.precedes(after)
+
     def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         return self._rows.changed(session, table, since, until)
 
@@ -116,6 +124,9 @@ class DeltaTables(ViewFormat):
         except RefreshCancelled:
             return None
         return None if log is None else with_above([log.location])
+
+    def newest(self, definition: Definition) -> LastPublished | None:
+        return self._publications.newest(definition)
 
     def highest(self, definition: Definition) -> Version:
         return self._publications.highest(definition)

@@ -68,7 +68,8 @@ class IcebergLooks:
         changed, lost = self._changed(loaded, look.since) if look.since else (None, "")
         if changed is not None:
             partitions, (churned, went) = dict.fromkeys(changed, seen.snapshot), self._churn(loaded, look.since)
-            return evolve(seen, partitions=partitions, looked=tuple(changed), churn=churned, went=went)
+            by = self._is_published(loaded, look.since, seen.owner)
+            return evolve(seen, partitions=partitions, looked=tuple(changed), churn=churned, went=went, published=by)
         partitions = dict.fromkeys(self._all(loaded), seen.snapshot)
         if look.slices is None or look.since:
             return evolve(seen, partitions=partitions, lost=lost)
@@ -104,6 +105,18 @@ class IcebergLooks:
         if not all(map(loaded.spec.is_partition, changed)):
             return None, "files of an older partitioning changed"
         return changed, ""
+
+    def _is_published(self, loaded: Loaded, since: str, owner: str) -> bool:
+        """Whether all snapshots since a state that have other rows are publications of the view. None has, if there are
+        no snapshots: nobody knows then."""
+        was = At.of(since)
+        if was is None or not owner or 0 in (was.known, loaded.at.snapshot):
+            return False
+        between = self._history.between(loaded.table, was.known, loaded.at.snapshot)
+        made = [each for each in between.snapshots if not each.is_rearranged]
+        return (
+            not between.lost and not between.undone and all(each.summary.get(catalog.OWNER) == owner for each in made)
+        )
 
     def _churn(self, loaded: Loaded, since: str) -> tuple[int | None, int]:
         """Bytes of the files that came and went since a state, and of those that went, at most."""

@@ -15,7 +15,7 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame
 
 from headwater.model.command import Launch
-from headwater.model.error import RefreshFailed, TakenOver, ViewGone
+from headwater.model.error import RefreshFailed, ViewGone
 from headwater.model.partition import WHOLE
 from headwater.model.reason import Code
 from headwater.model.view import Definition
@@ -27,10 +27,12 @@ from headwater.spark.tables.iceberg.data_files import DataFiles, chosen
 from headwater.spark.tables.iceberg.regions import region
 from headwater.spark.tables.iceberg.shape import Shapes, columns
 from headwater.spark.tables.key_files import KeyFiles
-from headwater.spark.tables.view_tables import other_files
+from headwater.spark.tables.view_tables import other_files, outrun, require_upon
 
 OWNER = catalog.OWNER
 SOURCES = "headwater.sources"
+COMPLETE = "headwater.complete"
+"""Whether all rows are made from these sources, also those that the publication left."""
 TRIES = 8
 """The number of commits of other programs that a publication gives way to."""
 
@@ -107,15 +109,17 @@ class Publishing:
 
         Raises:
             TakenOver: a higher version is published already.
+            Overtaken: another store published a replica first.
             ViewGone: the table was dropped meanwhile.
         """
         for attempt in range(TRIES):
             transaction = self._transaction(table, launch.definition, staged)
             before = Metadata.read(self._calls.before(transaction))
             if before.version > launch.run.version:
-                raise TakenOver(f"version {before.version} of {launch.run.view} is already published")
+                raise outrun(launch, before.version)
             if before.version == launch.run.version:
                 return Committed(before.snapshot, before.at, again=True)
+            require_upon(launch, str(before.at), before.version)
             self._replace(table, transaction, launch, staged, zone)
             if not self._calls.commit(transaction):
                 time.sleep(0.02 * 2**attempt)
@@ -154,6 +158,7 @@ class Publishing:
             update = self._calls.overwrite(transaction, json.dumps(filter), files)
         sources = {table: snapshot for table, snapshot in run.snapshots if table != run.view}
         told = {VERSION: str(run.version), OWNER: launch.definition.owner, SOURCES: json.dumps(sources)}
+        told |= {COMPLETE: "true"} if launch.complete else {}
         self._calls.include(transaction, update, told, VERSION)
 
     def _tasks(self, table: JavaObject, transaction: JavaObject, launch: Launch, instead: DataFiles) -> JavaObject:

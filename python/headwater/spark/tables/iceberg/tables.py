@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -25,21 +26,21 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog
 from headwater.spark.tables.compaction import Compaction, PutTogether
 from headwater.spark.tables.iceberg import schemas
-from headwater.spark.tables.iceberg.at import At, Metadata
+from headwater.spark.tables.iceberg.at import VERSION, At, Metadata
 from headwater.spark.tables.iceberg.calls import Calls
 from headwater.spark.tables.iceberg.common_commits import CommonCommits
 from headwater.spark.tables.iceberg.history import History
 from headwater.spark.tables.iceberg.key_search import KeySearch
 from headwater.spark.tables.iceberg.loaded import Catalogs
 from headwater.spark.tables.iceberg.looks import IcebergLooks
-from headwater.spark.tables.iceberg.publishing import Committed, Publishing, Staged
+from headwater.spark.tables.iceberg.publishing import COMPLETE, SOURCES, Committed, Publishing, Staged
 from headwater.spark.tables.iceberg.retention import Retention
 from headwater.spark.tables.iceberg.rows import ChangedRowsReader
 from headwater.spark.tables.iceberg.shape import Shapes
 from headwater.spark.tables.iceberg.small_files import SmallFiles
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import WEIGHT, Reach
-from headwater.spark.tables.table_format import GroupShown, ViewFormat
+from headwater.spark.tables.table_format import GroupShown, LastPublished, ViewFormat
 from headwater.spark.tables.view_tables import (
     emptied,
     filled,
@@ -96,6 +97,17 @@ class IcebergTables(ViewFormat):
             return Pin(str(at.snapshot))
         every = self._catalogs.schemas(loaded.table)
         return Pin(str(at.snapshot), schemas.adapted(every[number], loaded.layout.schema) if number in every else ())
+
+    def is_same(self, one: str, other: str) -> bool:
+        state, said = At.of(one), At.of(other)
+        return state is not None and said is not None and evolve(state, told=None) == evolve(said, told=None)
+
+    def precedes(self, table: str, one: str, other: str) -> bool:
+        before, after, loaded = At.of(one), At.of(other), self._catalogs.table(table)
+        if before is None or after is None or loaded is None or before.snapshot == after.snapshot:
+            return False
+        between = self._history.between(loaded, before.snapshot, after.snapshot)
+        return not between.lost and not between.undone
 
     def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         return self._rows.changed(session, table, since, until)
@@ -167,6 +179,17 @@ class IcebergTables(ViewFormat):
         """The place of the table: a commit names files, and readers find them by it. ``None`` if there is no table."""
         table = self._catalogs.table(definition.view)
         return None if table is None else with_above([table.location()])
+
+    def newest(self, definition: Definition) -> LastPublished | None:
+        """What was published last: the newest snapshot says it, if it is a publication."""
+        table = self._catalogs.table(definition.view)
+        if table is None:
+            return None
+        found = Metadata.read(self._calls.state(table))
+        told = dict(table.snapshot(found.snapshot).summary()) if found.snapshot else {}
+        own = told.get(catalog.OWNER) == definition.owner and told.get(VERSION) == str(found.version)
+        sources = json.loads(told[SOURCES]) if own and COMPLETE in told else {}
+        return LastPublished(str(found.at), found.version, sources)
 
     def highest(self, definition: Definition) -> Version:
         table = self._catalogs.table(definition.view)
