@@ -273,18 +273,29 @@ def _stuck(
 ) -> Apart | None:
     """Why a view would stand still: a table of which the newest versions of all sources show a change that it is
     pending for, while their newest common cut shows none. Such a cut may be as old as what the view shows. A table of
-    which all is left for later may stand still while another one goes on."""
+    which all is left for later may stand still while another one goes on.
+
+    A source lacks each change after the first one that it is still to follow, in whatever partition. So it counts as
+    showing a change that no source is still to follow: only the older one holds that up, perhaps for days."""
     newest = _common({each: known.newest for each, known in walks.items()})
-    pending = NONE.union(*view.pending.values()) if found.until != newest.until else ()
+    pending = NONE.union(*view.pending.values()) if found.until else ()
     counted = [each for each in map(state.origins.__getitem__, sorted(pending)) if not each.asked]
     going = {each.table for each in counted if not found.lacks(each.table, each.version)}
     if going:
         counted = [each for each in counted if each.version < later.get(each.table, inf)]
-    for each in counted:
-        if each.table not in going and not newest.lacks(each.table, each.version):
+    waiting = [each for each in counted if each.table not in going]
+    open_ = _followed_by_sources(state, view) if waiting else NONE
+    for each in waiting:
+        if each.version not in open_ or not newest.lacks(each.table, each.version):
             ahead = (source for source, known in walks.items() if known.at)
             return Apart(next(ahead, view.definition.view), found.behind[each.table], each.table, each.version)
     return None
+
+
+def _followed_by_sources(state: State, view: ViewState) -> frozenset[Version]:
+    """The changes that sources of a view are still to follow."""
+    sources = (unresolved(state, each) for each in view.definition.sources if each in state.views)
+    return NONE.union(*(origins for each in sources for origins in each.values()))
 
 
 def _of_view(state: State, source: str, tables: Sequence[str], ahead: bool) -> Walk:
