@@ -145,6 +145,7 @@ def test_a_table_that_a_statement_writes_is_read_as_it_is(grouped: SparkSession)
     place = grouped.sql("SELECT current_catalog() AS c, current_schema() AS d").collect()[0]
     grouped.sql(f"CREATE VIEW spark_catalog.{database_of(grouped)}.ids AS SELECT id FROM {place.c}.{place.d}.s")
     grouped.sql("INSERT OVERWRITE s SELECT id FROM s")
+    grouped.sql("INSERT OVERWRITE IDENTIFIER('s') SELECT id FROM s")
     grouped.sql(f"INSERT OVERWRITE s SELECT id FROM spark_catalog.{database_of(grouped)}.ids")
     grouped.sql("MERGE INTO s t USING (SELECT id FROM s) q ON t.id = q.id WHEN NOT MATCHED BY SOURCE THEN DELETE")
     grouped.sql("DELETE FROM s WHERE id = 2")

@@ -10,6 +10,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import assert_equals_query, database
 
+import headwater
+
 EPOCH = "spark.headwater.read.epoch"
 ODD = ("plain", "with blank", "a/b=c:d%20", "dot.1", "dot-1", "", "ümlaut", None)
 """Partition values that a directory spells otherwise."""
@@ -227,3 +229,20 @@ def test_a_member_changes_its_format_and_its_columns(spark: SparkSession) -> Non
         with pytest.raises(PySparkException, match="is gone"):
             rows(spark, "SELECT * FROM v")
         spark.conf.unset(EPOCH)
+
+
+def test_a_member_gets_another_partitioning(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE s (id INT, day INT, month INT) USING delta")
+    spark.sql("INSERT INTO s VALUES (1, 1, 7), (2, 2, 7), (3, 3, 8)")
+    member = "TBLPROPERTIES ('headwater.group' = 'g') AS SELECT * FROM s"
+    made = f"MATERIALIZED VIEW v USING parquet PARTITIONED BY ({{}}) {member}"
+    spark.sql(f"CREATE {made.format('day')}")
+    [first] = spark.sql("REFRESH MATERIALIZED VIEW GROUP g").collect()
+    spark.sql(f"CREATE OR REPLACE {made.format('month')}")
+    [then] = spark.sql("REFRESH MATERIALIZED VIEW GROUP g").collect()
+    assert then.epoch > first.epoch and then.reason is None
+    spark.sql("INSERT INTO s VALUES (4, 4, 8)")
+    spark.sql("REFRESH MATERIALIZED VIEW GROUP g")
+    for epoch, ids in ((then.epoch, [1, 2, 3]), (None, [1, 2, 3, 4])):
+        [frame] = headwater.read(spark, "g", epoch).values()
+        assert sorted(row.id for row in frame.collect()) == ids

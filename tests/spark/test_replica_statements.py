@@ -6,6 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import assert_equals_query, database, drain
+from test_anomalies import SLOW
 
 ON = "TBLPROPERTIES ('headwater.replica' = 'on')"
 COPY = "SELECT * FROM s"
@@ -62,9 +63,31 @@ def test_a_query_that_copies_no_table_is_refused(source: SparkSession, using: st
     [
         ("parquet", "", "several stores cannot publish into one table of files"),
         ("delta", ", 'headwater.propagate' = 'marked'", "leave 'headwater.propagate' out"),
+        ("delta", ", 'headwater.group' = 'g', 'headwater.group.commit' = 'together'", "each store has epochs of its"),
     ],
 )
 def test_a_replica_that_cannot_be_kept_is_refused(source: SparkSession, format: str, also: str, said: str) -> None:
     stated = ON.replace(")", f"{also})")
     with pytest.raises(PySparkException, match=said):
         source.sql(f"CREATE MATERIALIZED VIEW v USING {format} {stated} AS {COPY}")
+
+
+def test_replicas_of_members_have_epochs_with_one_state(source: SparkSession) -> None:
+    member = "USING delta TBLPROPERTIES ('headwater.group' = 'g')"
+    source.sql(f"CREATE MATERIALIZED VIEW quick {member} AS SELECT count(*) AS n FROM s")
+    source.sql(f"CREATE MATERIALIZED VIEW slow {member} AS SELECT count(*) AS n FROM s WHERE {SLOW}")
+    copy = "USING delta TBLPROPERTIES ('headwater.replica' = 'on', 'headwater.group' = 'copies')"
+    for each in ("quick", "slow"):
+        source.sql(f"CREATE MATERIALIZED VIEW {each}_copy {copy} AS SELECT * FROM {each}")
+    source.conf.set("spark.headwater.read", "consistent")
+    try:
+        read = []
+        for number in range(10, 14):
+            source.sql(f"INSERT INTO s VALUES ({number}, 'b')")
+            source.sql("REFRESH MATERIALIZED VIEW quick_copy")
+            read += source.sql("SELECT q.n AS quick, s.n AS slow FROM quick_copy q CROSS JOIN slow_copy s").collect()
+        assert all(row.quick == row.slow for row in read), read
+        source.sql("REFRESH MATERIALIZED VIEW GROUP copies")
+        assert [row.n for row in source.sql("SELECT n FROM slow_copy").collect()] == [7]
+    finally:
+        source.conf.unset("spark.headwater.read")

@@ -19,7 +19,6 @@ KNOWN = {
     "headwater.spark.tables.catalog: definition.format": "one of the names of formats",
     "headwater.spark.tables.delta.looks: kind": "the name of a type of Delta's",
     "headwater.spark.tables.delta.retention: definition.policy.retain": "a number",
-    "headwater.spark.tables.delta.retention: math.ceil((now - since) / HOUR)": "a number",
     "headwater.spark.refreshing.trailing_edge: edge.at": "a number",
     "headwater.spark.tables.iceberg.loaded: json.loads(self._calls.shapes(table))": "types",
     "headwater.spark.tables.iceberg.tables: loaded.layout.schema": "types",

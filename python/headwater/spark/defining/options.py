@@ -126,6 +126,9 @@ def require_copy(definition: Definition, source: str | None) -> None:
         told = f"several stores cannot publish into one table of files; write USING {titles}"
         raise _refused(definition.view, f"'headwater.replica': {told}")
     policy = definition.policy
+    if policy.commit is GroupCommit.TOGETHER:
+        told = "each store has epochs of its own; leave 'headwater.group.commit' out"
+        raise _refused(definition.view, f"'headwater.replica': {told}")
     for name, partly in (("trailing_edge", policy.trailing_edge), ("propagate", policy.propagate is not Propagate.ALL)):
         if partly:
             told = f"a replica has all rows of its source; leave 'headwater.{name}' out"

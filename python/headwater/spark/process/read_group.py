@@ -7,7 +7,6 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.error import StatementError
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.sessions import OLD_COMMITS
-from headwater.spark.jvm.settings import EPOCH
 
 
 def read(spark: SparkSession, group: str, epoch: int | None = None) -> dict[str, DataFrame]:
@@ -26,14 +25,9 @@ def read(spark: SparkSession, group: str, epoch: int | None = None) -> dict[str,
         StatementError: a member is not in that epoch.
         pyspark.errors.PySparkException: there is no such group, or no such epoch.
     """
-    before = spark.conf.get(EPOCH, None)
-    if epoch is not None:
-        spark.conf.set(EPOCH, str(epoch))
-    try:
-        rows = spark.sql(f"DESCRIBE MATERIALIZED VIEW GROUP {sql.identifier(group)}").collect()
-    finally:
-        if epoch is not None:
-            spark.conf.unset(EPOCH) if before is None else spark.conf.set(EPOCH, before)
+    # The statement names the epoch: a setting would change what other threads read in the session.
+    at = "" if epoch is None else f" EPOCH {int(epoch)}"
+    rows = spark.sql(f"DESCRIBE MATERIALIZED VIEW GROUP {sql.identifier(group)}{at}").collect()
     members = {row["table"]: row["as_of"] for row in rows if row["role"] == "member"}
     if missing := [name for name, number in members.items() if number is None]:
         raise StatementError(f"{', '.join(missing)} is in no epoch of {group} yet")

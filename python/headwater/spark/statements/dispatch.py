@@ -148,8 +148,8 @@ class Statements:
                 return AnswerRows.of(report.DESCRIPTION, rows)
             case syntax.ShowGroups():
                 return AnswerRows.of(GROUPS, self._groups.shown())
-            case syntax.DescribeGroup(group):
-                return AnswerRows.of(STATES, self._groups.described(group, message.session))
+            case syntax.DescribeGroup(group, epoch):
+                return AnswerRows.of(STATES, self._groups.described(group, message.session, epoch))
             case syntax.RefreshGroup(group):
                 return AnswerRows.of(GROUPS, self._groups.refresh(group, message.id))
             case syntax.Explain(name):

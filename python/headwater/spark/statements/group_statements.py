@@ -46,15 +46,15 @@ class Groups:
         now = self._recorder.clock.now()
         return [each.row for each in self._recorder.read(lambda state: group_rows(state, now))]
 
-    def described(self, name: str, session: wire.Session) -> list[wire.Row]:
-        """``DESCRIBE MATERIALIZED VIEW GROUP``, at the epoch that the session names.
+    def described(self, name: str, session: wire.Session, epoch: int | None = None) -> list[wire.Row]:
+        """``DESCRIBE MATERIALIZED VIEW GROUP``, at the epoch that the statement names, or else the session.
 
         Raises:
             StatementError: there is no such group, or epoch.
         """
         self._recorder.sync()
         group = self._recorder.read(lambda state: group_of(state, name))
-        number, now = _number(session.settings.get(EPOCH)), self._recorder.clock.now()
+        number, now = epoch or _number(session.settings.get(EPOCH)), self._recorder.clock.now()
         return [each.row for each in self._recorder.read(lambda state: state_rows(state, group, now, number))]
 
     def refresh(self, name: str, token: int) -> list[wire.Row]:

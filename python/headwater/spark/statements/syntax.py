@@ -70,9 +70,10 @@ class ShowGroups:
 
 @frozen
 class DescribeGroup:
-    """``DESCRIBE MATERIALIZED VIEW GROUP name``"""
+    """``DESCRIBE MATERIALIZED VIEW GROUP name [EPOCH n]``"""
 
     group: str
+    epoch: int | None = None
 
 
 @frozen
@@ -272,6 +273,10 @@ def _alter(words: Words) -> Statement:
     return SetProperties(name, words.assignments(words.property_key, words.string))
 
 
+def _describe_group(words: Words) -> DescribeGroup:
+    return DescribeGroup(_group(words), words.integer() if words.take("EPOCH") else None)
+
+
 _PARSERS: dict[StatementKind, Callable[[Words], Statement]] = {
     StatementKind.DRAIN: _drain,
     StatementKind.REFRESH: _refresh,
@@ -280,7 +285,7 @@ _PARSERS: dict[StatementKind, Callable[[Words], Statement]] = {
     StatementKind.SHOW_REFRESHES: _show_refreshes,
     StatementKind.DESCRIBE: _describe,
     StatementKind.SHOW_GROUPS: _show_groups,
-    StatementKind.DESCRIBE_GROUP: lambda words: DescribeGroup(_group(words)),
+    StatementKind.DESCRIBE_GROUP: _describe_group,
     StatementKind.REFRESH_GROUP: lambda words: RefreshGroup(_group(words)),
     StatementKind.EXPLAIN: _explain,
     StatementKind.DROP: _drop,

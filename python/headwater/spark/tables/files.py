@@ -287,7 +287,7 @@ class FileTables(ViewFormat):
         old table."""
         session = self._sessions.of_table(definition.settings)
         filled = view_tables.replace(session, self._shim, definition)
-        answer = self._shim.publish(evolve(request, table=filled, removed=()))
+        answer = self._shim.publish(evolve(request, table=filled, removed=(), since=None))
         view_tables.require_own(self._shim, definition)
         if not isinstance(answer, wire.Superseded):
             return answer, ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 
 from headwater.model.error import RefreshCancelled, StatementError
@@ -34,6 +33,9 @@ class Retention:
         """Deletes files that no version of the retention time has, nor one that was replaced from ``since`` on.
         Versions are times (ms). False: the view has no table.
 
+        ``VACUUM`` spares the files that were replaced within the time that the table says, and no others: Delta ignores
+        ``RETAIN``, and forgets files that were replaced before. So it waits while an epoch names older ones.
+
         A run whose files wait for their publication is waited for: nobody may delete those.
         """
         try:
@@ -43,28 +45,27 @@ class Retention:
         if log is None:
             return False
         retain, now = definition.policy.retain, time.time() * 1000
+        wanted = f"interval {_kept(definition)} milliseconds"
         if now - self._cleaned.get(definition.view, log.created) < retain or self._stage.holds(definition.view):
             return True
         session, table = self._sessions.of_table(definition.settings), sql.with_catalog(definition.view)
-        if PROPERTY not in dict(definition.properties):
-            kept = f"interval {retain} milliseconds"
-            if log.layout.properties.get(PROPERTY) != kept:
-                session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{PROPERTY}' = '{kept}')")
+        if PROPERTY not in dict(definition.properties) and log.layout.properties.get(PROPERTY) != wanted:
+            session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{PROPERTY}' = '{wanted}')")
         tasks = TASKS_PER_SLOT * session.sparkContext.defaultParallelism
-        stated = _stated(dict(definition.properties).get(PROPERTY, f"interval {retain} milliseconds"))
-        if since is not None and stated is None:
-            return True  # how long the files stay is written in a way that is not read here, and they may be needed
+        stated = _stated(dict(definition.properties).get(PROPERTY, wanted))
+        if since is not None and (stated is None or now - since > stated):
+            return True  # they may be needed, or how long they stay is written in a way that is not read here
         vacuuming = self._sessions.of_table((*definition.settings, (TASKS, str(tasks))))
-        self._shim.run_quietly(vacuuming, f"VACUUM {table}{_longer(retain if stated is None else stated, now, since)}")
+        self._shim.run_quietly(vacuuming, f"VACUUM {table}")
         self._cleaned[definition.view] = now
         return True
 
 
-def _longer(retain: int, now: float, since: Version | None) -> str:
-    """How long files stay, where that is longer than the table says. Delta takes hours."""
-    if since is None or now - since <= retain:
-        return ""
-    return f" RETAIN {math.ceil((now - since) / HOUR)} HOURS"
+def _kept(definition: Definition) -> int:
+    """How long (ms) replaced files stay. An epoch names the rows of a member until some time after these were replaced:
+    when all members have met, and ``headwater.retain`` is over."""
+    retain = definition.policy.retain
+    return retain if definition.policy.group is None else retain + max(retain, HOUR)
 
 
 def _stated(text: str) -> int | None:

@@ -6,7 +6,8 @@ import java.util.Locale
 import scala.collection.mutable
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, UnresolvedIdentifier, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.analysis.{
+  AnalysisContext, PlanWithUnresolvedIdentifier, UnresolvedIdentifier, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.plans.logical.{
   CacheTable, CreateMaterializedViewAsSelect, CreateTableAsSelect, DeleteFromTable, InsertIntoStatement, LogicalPlan, MergeIntoTable,
   ReplaceTableAsSelect, UncacheTable, UpdateTable, V2WriteCommand}
@@ -31,8 +32,16 @@ case class ConsistentReads(session: SparkSession) extends Rule[LogicalPlan] {
       case _: CreateMaterializedViewAsSelect | _: CacheTable | _: UncacheTable =>
         statement.reads = false
         plan
+      // Which table it writes is known when Spark has evaluated the name. This rule sees the statement again then.
+      case _ if plan.exists(isUnnamed) => plan
       case _ => read(plan)
     }
+
+  /** Whether a part of a statement has a name that Spark is still to evaluate, and a query below it. */
+  private def isUnnamed(plan: LogicalPlan): Boolean = plan match {
+    case unnamed: PlanWithUnresolvedIdentifier => unnamed.children.nonEmpty
+    case _ => false
+  }
 
   private def read(plan: LogicalPlan): LogicalPlan = {
     val (pinning, here) = (PinnedSnapshots(session), statement)
