@@ -1,16 +1,14 @@
-"""Two stores keep one replica: readers see each state of the source once, and none after a newer one."""
+"""Two stores keep one replica: readers see no state of the source after a newer one, and the stores come to rest."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import fetched
 import pytest
 from processes import Home, Session, until
-from support import EXTENSIONS
+from test_lake_recovery import settings
 
 from benchmarks.parts import services
 
@@ -26,15 +24,9 @@ def shared(tmp_path_factory) -> Iterator[dict[str, str]]:
     folder = tmp_path_factory.mktemp("shared")
     with services.metastore(folder / "metastore") as uri:
         yield {
+            **settings(folder),
             "spark.hadoop.hive.metastore.uris": uri,
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
-            "spark.driver.extraClassPath": os.pathsep.join(map(str, (*fetched.delta(), *fetched.iceberg()))),
-            "spark.sql.extensions": ",".join(EXTENSIONS),
-            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-            "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-            "spark.sql.catalog.lake.type": "hadoop",
-            "spark.sql.catalog.lake.warehouse": str(folder / "lake"),
-            "spark.databricks.delta.snapshotPartitions": "1",
             "spark.headwater.check.interval": "1",
         }
 
@@ -75,11 +67,11 @@ def told(session: Session, format: str, view: str) -> list[str]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("format", TABLES)
-def test_two_stores_publish_each_state_of_the_source_once(shared: dict[str, str], tmp_path: Path, format: str) -> None:
+def test_two_stores_go_on_and_come_to_rest(shared: dict[str, str], tmp_path: Path, format: str) -> None:
     source, copy = TABLES[format]
     homes = [home(tmp_path, name) for name in ("one", "other")]
-    settings = [{**shared, "spark.headwater.store": str(each.store_path)} for each in homes]
-    with homes[0].session(settings[0]) as one:
+    stores = [{**shared, "spark.headwater.store": str(each.store_path)} for each in homes]
+    with homes[0].session(stores[0]) as one:
         for each in ("lake.db", "lake.mart"):
             one.run(f"CREATE NAMESPACE IF NOT EXISTS {each}")
         one.run(f"CREATE TABLE {source} (id INT, part INT) USING {format} PARTITIONED BY (part)")
@@ -88,7 +80,7 @@ def test_two_stores_publish_each_state_of_the_source_once(shared: dict[str, str]
             f"CREATE MATERIALIZED VIEW {copy} USING {format} PARTITIONED BY (part) "
             f"TBLPROPERTIES ('headwater.replica' = 'on') AS SELECT * FROM {source}"
         )
-        with homes[1].session(settings[1]) as other:
+        with homes[1].session(stores[1]) as other:
             other.run("SHOW MATERIALIZED VIEWS")
             view = {"delta": "default.copy", "iceberg": copy}[format]
             until(lambda: are_fresh(homes, view), "adoption")

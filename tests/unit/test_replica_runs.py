@@ -17,7 +17,7 @@ from headwater.model.error import Overtaken, RefreshCancelled, TakenOver
 from headwater.model.event import Requested, Started
 from headwater.model.partition import WHOLE
 from headwater.model.reason import Code
-from headwater.model.seen import Command, Seen
+from headwater.model.seen import Command, Seen, TableQuestion
 from headwater.model.state import Run
 from headwater.model.work import WholePartitions
 from headwater.runtime.execute import performed
@@ -87,17 +87,19 @@ def test_a_run_that_leaves_something_behind_is_not_complete() -> None:
     assert not launched(made.state, "v").complete
 
 
-def launch_of(snapshot: str = "7@t:aa", doubted: bool = False, **properties: str) -> Launch:
+def launch_of(
+    snapshot: str = "7@t:aa", doubted: bool = False, known: str = "2@v:aa", complete: bool = False, **properties: str
+) -> Launch:
     definition = view("v", "", "t", format="delta", **({"replica": "on"} | properties))
-    started = Started(0, 5, "v", ((WHOLE, ()),), (), WholePartitions(), "", snapshots=(("t", snapshot),))
-    return Launch(Run(started), definition, {}, doubted=doubted)
+    started = Started(0, 5, "v", ((WHOLE, ()),), (), WholePartitions(), "", snapshots=(("t", snapshot), ("v", known)))
+    return Launch(Run(started), definition, {}, doubted=doubted, complete=complete)
 
 
 class Tables:
     """A view's table and its source, by the states that they are in."""
 
-    def __init__(self, there: str, now: str) -> None:
-        self.there, self.now = there, now
+    def __init__(self, there: str, now: str, published: bool = True) -> None:
+        self.there, self.now, self.published = there, now, published
 
     def of(self, table: str) -> Tables:
         return self
@@ -113,12 +115,15 @@ class Tables:
     def precedes(self, table: str, one: str, other: str) -> bool:
         return Snapshot.read(one).precedes(Snapshot.read(other))
 
-    def look(self, asked: object) -> list[Seen]:
-        return [Seen("t", snapshot=self.now)]
+    def look(self, asked: list[TableQuestion]) -> list[Seen]:
+        [each] = asked
+        return [Seen("t", snapshot=self.now) if each.table == "t" else Seen("v", published=self.published)]
 
 
-def standing_of(launch: Launch, there: str, now: str = "7@t:aa", counted: bool = False) -> Written | None:
-    replicas = Replicas(None, Tables(there, now))
+def standing_of(
+    launch: Launch, there: str, now: str = "7@t:aa", counted: bool = False, published: bool = True
+) -> Written | None:
+    replicas = Replicas(None, Tables(there, now, published))
     if counted:
         replicas._counted = lambda *_: Written((), ())
     return replicas.standing(None, launch)
@@ -129,6 +134,8 @@ def test_the_newer_snapshot_of_the_source_decides() -> None:
     assert standing_of(launch_of(), there="6@t:cc") is None
     assert standing_of(launch_of(), there="") is None
     assert standing_of(launch_of(doubted=True), there="7@t:aa") is None
+    assert standing_of(launch_of(known=""), there="7@t:aa") is None
+    assert standing_of(launch_of(), there="7@t:aa", published=False) is None, "another program wrote in between"
     with pytest.raises(RefreshCancelled, match="v has newer rows of t than this store knows") as caught:
         standing_of(launch_of(), there="8@t:dd", now="8@t:dd")
     assert caught.value.look_at == ("t", "v")
@@ -148,6 +155,13 @@ def test_a_replica_is_published_upon_the_state_that_its_run_found() -> None:
         require_upon(launch, "4@v:ee", 9)
     assert caught.value.version == 9 and caught.value.look_at == ("v",)
     assert replicas.upon(launch_of()).upon == ""
+
+
+def test_a_publication_upon_a_state_that_nobody_looked_at_is_not_complete() -> None:
+    for known, complete in (("2@v:aa", False), ("3@v:bb", True), ("3@v:bb<1", False)):
+        replicas, launch = Replicas(None, Tables("6@t:cc", "7@t:aa")), launch_of(known=known, complete=True)
+        replicas.standing(None, launch)
+        assert replicas.upon(launch).complete is complete
 
 
 def test_a_clock_that_is_behind_is_no_failure_of_a_replica() -> None:

@@ -111,6 +111,7 @@ class Measured:
         scanned: the scans that it made, for others too.
         effort: what its tasks took; ``None`` where nobody knows.
         edge: the times of events in the sources; ``None`` where its view names none.
+        found: its rows were there already, so what it took tells of no other run.
     """
 
     size: int = 0
@@ -120,6 +121,7 @@ class Measured:
     scanned: tuple[Scanned, ...] = ()
     effort: Effort | None = None
     edge: Edge | None = None
+    found: bool = False
 
     def cores(self, seconds: float) -> float | None:
         """The core-seconds of a run that took so many seconds; ``None`` where nobody knows. A copy from memory counts

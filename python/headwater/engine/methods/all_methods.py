@@ -29,6 +29,8 @@ def said(mode: Mode) -> str:
 
 def learn(state: State, view: ViewState, run: Run, event: Published) -> None:
     """Adds what a run took and measured to what is known of its view, and of the tables that it scanned."""
+    if event.measured.found:
+        return
     began = type(run.started.work)  # what it took tells of this method, even if it had to compute whole partitions
     for method in METHODS:
         if method.work is began:

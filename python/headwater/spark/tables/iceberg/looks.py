@@ -107,8 +107,8 @@ class IcebergLooks:
         return changed, ""
 
     def _is_published(self, loaded: Loaded, since: str, owner: str) -> bool:
-        """Whether all snapshots since a state that have other rows are publications of the view. None has, if there are
-        no snapshots: nobody knows then."""
+        """Whether all snapshots since a state that have other rows are publications of the view; false where nobody
+        can say."""
         was = At.of(since)
         if was is None or not owner or 0 in (was.known, loaded.at.snapshot):
             return False
