@@ -111,6 +111,28 @@ def test_a_view_above_follows_with_it():
     assert len(began(made, "d")) == before + 1 and not made.state.origins
 
 
+@pytest.mark.parametrize("own", [{"schedule": "06:00"}, {"gap": "2 hours"}])
+def test_no_view_waits_long_for_a_source_that_starts_much_later(own):
+    """``w`` in files shows a change of ``s`` that ``v`` takes hours later. ``d`` has a change of ``t`` to follow."""
+    sources = view("v", "a", "s", format="parquet", **own), view("w", "a", "s", "t", format="parquet")
+    d = view("d", "a", "v", "w", format="delta", consistency="strict")
+    made = machine({"s": "a", "t": "a"}, *sources, d, lakes=["s", "t"])
+    made.now = at(2026, 3, 2, 8)
+    change(made, "s", A1, 4)
+    pass_time(made, at(2026, 3, 3, 7) + 10_000)
+    change(made, "s", A1, 4)
+    pass_time(made, made.now + 10_000)
+    change(made, "s", A1, 5)
+    pass_time(made, made.now + 10_000)
+    before = len(began(made, "d"))
+    change(made, "t", A2, 6)
+    changed = made.now
+    pass_time(made, changed + HOUR)
+    assert [each - changed for each in began(made, "d")[before:]] == [MINUTE]
+    why = [each for each in made.journal if isinstance(each, Started) and each.view == "d"][-1].let_go
+    assert why is not None and why.code is Code.CUT_LET_GO
+
+
 def test_a_gap_lies_between_two_refreshes():
     made = build(gap="15 minutes")
     first = made.now = at(2026, 3, 2, 7)

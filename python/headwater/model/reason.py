@@ -133,6 +133,7 @@ class Code(Enum):
     METHOD_TOO_MUCH_CHANGED = "method.too_much_changed"
     METHOD_MANY_STATES = "method.many_states"
     METHOD_STATE_UNKNOWN = "method.state_unknown"
+    METHOD_OLDER_STATE = "method.older_state"
     METHOD_NO_TOTALS = "method.no_totals"
     METHOD_TOTALS_LOST = "method.totals_lost"
     METHOD_TOTALS_LARGE = "method.totals_large"

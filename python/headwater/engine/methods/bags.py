@@ -8,7 +8,7 @@ what the query makes of them go from the view.
 
 from __future__ import annotations
 
-from headwater.engine.methods.basis import NO_CHANGE, inputs, not_kept, reflected
+from headwater.engine.methods.basis import NO_CHANGE, inputs, reflected, states_between
 from headwater.engine.methods.by_changes import SAID, barred, fixed, learn
 from headwater.engine.methods.following import follow
 from headwater.engine.methods.method import Method, Offer, Slices
@@ -42,10 +42,10 @@ def by_rows(state: State, name: str, slices: Slices) -> ByRows | Reason:
             continue
         if dependency.adding.reason is not None:
             return dependency.adding.reason
-        past = state.tables[source].past if source in state.tables else {}
-        if before.get(source) not in past or now[source] not in past:
-            return not_kept(source)
-        old, new = past[before[source]], past[now[source]]
+        found = states_between(state, source, {before.get(source)}, now[source])
+        if isinstance(found, Reason):
+            return found
+        [old], new = found
         takes = takes or dependency.adding.takes or new.went > old.went
         since[source] = old.snapshot
         churn += new.churn - old.churn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from attrs import frozen
 
@@ -13,7 +13,7 @@ from headwater.engine.requests.cut import held
 from headwater.model.format import FORMATS
 from headwater.model.partition import WHOLE, Inputs, Region, Slice, Version
 from headwater.model.reason import Code, Reason
-from headwater.model.state import Run, State, TableRecord, ViewState
+from headwater.model.state import Past, Run, State, TableRecord, ViewState
 from headwater.model.view import Definition, Pairs, Query
 from headwater.model.work import Mode
 
@@ -61,6 +61,22 @@ def not_kept(source: str) -> Reason:
     """Why the rows of a source are unknown that changed since a state without a snapshot."""
     unknown = f"the changed rows of {source} are not known, as no snapshot from before them is kept"
     return Reason(Code.SOURCE_SNAPSHOT_NOT_KEPT, unknown)
+
+
+def states_between(
+    state: State, source: str, before: Set[Version | None], now: Version
+) -> tuple[list[Past], Past] | Reason:
+    """The states of a source from before its changed rows, and the one that a run reads; or why the rows between them
+    cannot be followed. Where the sources of a view had no common cut, it may show a newer state than a run reads next.
+    """
+    past = state.tables[source].past if source in state.tables else {}
+    known = sorted(each for each in before if each is not None)
+    if any(each > now for each in known):
+        said = f"it reads {source} as it was before a change that the view shows"
+        return Reason(Code.METHOD_OLDER_STATE, said)
+    if len(known) < len(before) or not {*known, now} <= past.keys():
+        return not_kept(source)
+    return [past[each] for each in known], past[now]
 
 
 def never(definition: Definition) -> Reason | None:

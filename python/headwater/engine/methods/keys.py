@@ -10,7 +10,7 @@ read, the rows between them tell which rows of the view differ.
 
 from __future__ import annotations
 
-from headwater.engine.methods.basis import NO_CHANGE, inputs, not_kept, reflected
+from headwater.engine.methods.basis import NO_CHANGE, inputs, reflected, states_between
 from headwater.engine.methods.following import follow, learn
 from headwater.engine.methods.method import Method, Offer, Slices, count
 from headwater.model.dependency import Dependency, common
@@ -44,13 +44,13 @@ def keyed(state: State, name: str, slices: Slices) -> ByKeys | Reason:
         if not dependency.keys.columns:
             unknown = f"the rows that a change of {source} reaches are not known"
             return dependency.keys.reason or Reason(Code.QUERY_NOT_DERIVED, unknown)
-        past = state.tables[source].past if source in state.tables else {}
-        known = sorted(each for each in before if each is not None)
-        if len(known) < len(before) or not {*known, now[source]} <= past.keys():
-            return not_kept(source)
+        found = states_between(state, source, before, now[source])
+        if isinstance(found, Reason):
+            return found
+        old, new = found
         changed[source] = dependency
-        since.update(dict.fromkeys((source, past[each].snapshot) for each in known))
-        churn += past[now[source]].churn - min(past[each].churn for each in known)
+        since.update(dict.fromkeys((source, each.snapshot) for each in old))
+        churn += new.churn - min(each.churn for each in old)
     if not common(each.keys for each in changed.values()):
         if not changed:
             return NO_CHANGE

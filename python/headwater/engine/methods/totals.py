@@ -8,7 +8,15 @@ between them are added. The view itself is not read, so whatever happened to it 
 from __future__ import annotations
 
 from headwater.engine.methods.bags import has_rows
-from headwater.engine.methods.basis import ALL_ROWS, REDEFINED, after_failure, inputs, never, not_kept, unpinned
+from headwater.engine.methods.basis import (
+    ALL_ROWS,
+    REDEFINED,
+    after_failure,
+    inputs,
+    never,
+    states_between,
+    unpinned,
+)
 from headwater.engine.methods.by_changes import SAID, barred, fixed, learn
 from headwater.engine.methods.following import SMALL, follow, is_cheaper, read_in_full, usual
 from headwater.engine.methods.method import Method, Offer, Slices
@@ -48,11 +56,12 @@ def added(state: State, name: str, slices: Slices) -> ByTotals | Reason:
             continue
         if dependency.adding.reason is not None:
             return dependency.adding.reason
-        past = state.tables[source].past
-        if before.get(source) not in past or now[source] not in past:
-            return not_kept(source)
-        since[source] = past[before[source]].snapshot
-        churn += past[now[source]].churn - past[before[source]].churn
+        found = states_between(state, source, {before.get(source)}, now[source])
+        if isinstance(found, Reason):
+            return found
+        [old], new = found
+        since[source] = old.snapshot
+        churn += new.churn - old.churn
     return ByTotals(view.totals, tuple(since.items()), churn)
 
 

@@ -6,7 +6,8 @@ just after a refresh began waits 40 s for its end, and 40 s more for the next on
 Two things limit a promise of a view:
 
 - *its own way*: a refresh of each view upstream, one after the other, and before it the longest of them that may just
-  have begun;
+  have begun. Where a view reads one state of every table, and its sources keep no older versions, one of them may
+  be ahead of the others. So it waits for one more refresh of these, too;
 - *the tracks*: a held view runs once in the time that its promise leaves, or at each change if changes are fewer. If
   the views with promises need more tracks than there are, each promise would have to be longer by the same factor.
 
@@ -21,6 +22,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from headwater.engine.methods.following import lately
+from headwater.engine.requests.common_cut import compared
 from headwater.engine.waits.freshness import slack
 from headwater.engine.waits.starting_times import longest
 from headwater.model.index import Hold
@@ -86,11 +88,9 @@ class RefreshRates:
         above = self._above(name)
         if any(self._state.views[each].costs.took is None for each in above):
             return None
-        way = self._way(name)
-        running = max(
-            (self._takes[each] for each in above if self._arrivals(each) * self._takes[each] > 1), default=0.0
-        )
-        return way + running
+        busy = {each: self._takes[each] for each in above if self._arrivals(each) * self._takes[each] > 1}
+        ahead = max((busy.get(source, 0.0) for each in above for source in self._apart(each)), default=0.0)
+        return self._way(name) + max(busy.values(), default=0.0) + ahead
 
     def _runs(self, factor: float) -> dict[str, float]:
         """Refreshes of each view in a second."""
@@ -128,6 +128,14 @@ class RefreshRates:
             upwards += [one for one in new if one not in found]
             found |= dict.fromkeys(new)
         return found
+
+    def _apart(self, name: str) -> tuple[str, ...]:
+        """The sources of a view that may show different states of a table, and have no older versions that agree."""
+        if not compared(self._state, name):
+            return ()
+        sources = self._state.views[name].definition.sources
+        views = tuple(each for each in sources if each in self._state.views)
+        return () if all(self._state.tables[each].pinned for each in views) else views
 
     def _way(self, name: str) -> float:
         """The longest series of refreshes that ends with a view (s), with the times for which these wait."""

@@ -63,9 +63,12 @@ def is_in_vain(state: State, name: str, split: Apart) -> bool:
     """Whether no wait of a view for its sources is likely to help.
 
     It helps if the refreshes that are under way, or come next, give these a common cut. It helps as well if one source
-    lags behind, and all others that show the table have nothing to do: that one will come to where they are.
+    lags behind, and all others that show the table have nothing to do: that one will come to where they are. It does
+    not help if a refresh on the way to that source may start only after the wait.
     """
     view, tables = state.views[name], shared(state, name)
+    if _starts_too_late(state, split):
+        return True
     showing = [each for each in view.definition.sources if split.table in above(state, each) and each in state.views]
     if any(each == split.behind for each in showing) and not any(
         unresolved(state, each) for each in showing if each != split.behind
@@ -76,6 +79,19 @@ def is_in_vain(state: State, name: str, split: Apart) -> bool:
 
 
 # --- inside
+
+
+def _starts_too_late(state: State, split: Apart) -> bool:
+    """Whether times of their own (``engine.waits.starting_times``) keep the refreshes that lead to a source from
+    starting for the change which it lacks, for longer than its readers wait."""
+    change = state.origins.get(split.change)
+    if change is None:
+        return False
+    latest = change.at + agrees_within(state, split)
+    views = [state.views[each] for each in above(state, split.behind) & state.views.keys()]
+    pending = [each for each in views if any(split.change in origins for origins in each.pending.values())]
+    opens = [at for each in pending if (at := Due(state, each).opens(split.change)) is not None]
+    return any(each.at > latest for each in opens)
 
 
 def _foreseen(state: State, reader: ViewState, source: str, tables: Sequence[str]) -> Walk:
