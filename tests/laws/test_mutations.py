@@ -604,8 +604,8 @@ MUTATIONS = {
     ),
     "a run by changes goes on from the newest state of a source": (
         "engine/methods/totals.py",
-        "        since[source] = past[before[source]].snapshot\n",
-        "        since[source] = past[now[source]].snapshot\n",
+        "        since[source] = old.snapshot\n",
+        "        since[source] = new.snapshot\n",
     ),
     "a run by changes reads a table as it is at that moment": (
         "engine/methods/totals.py",
@@ -867,8 +867,8 @@ MUTATIONS = {
     "a run by keys reads a table as it is at that moment": ("engine/methods/basis.py", "unpinned(state, view) or ", ""),
     "a run by keys goes on from one state of several": (
         "engine/methods/keys.py",
-        "past[each].snapshot) for each in known)",
-        "past[each].snapshot) for each in known[:1])",
+        "each.snapshot) for each in old)",
+        "each.snapshot) for each in old[:1])",
     ),
     "one place of a table decides for all of them": (
         "algebra/derive/way.py",
